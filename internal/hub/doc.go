@@ -1,0 +1,33 @@
+// Package hub is wavehub's domain: pure values, state machines and the error
+// catalogue. It does no I/O, reads no clock and starts no goroutine.
+//
+// # Glossary
+//
+// The same word is used in code, SQL, OpenAPI, CLI and documents.
+//
+//	Hub         one process per host; owns its resources and the Runs created on it
+//	Home        the hub on which a Run lives
+//	Owner       the hub on which a Dispatch's worker lives (the home, or a peer)
+//	Peer        another hub, saved under a local name, pinned by its key
+//	Lineage     the hub_… text of a hub's first key; names the hub for ever
+//	Run         a namespace for Tasks with one coordinator mailbox, run:<id>
+//	Consumer    who may check, ack and reply for a Run: one generation at a time
+//	Generation  counts the consumers of a mailbox; raising it fences the former
+//	Context     the terminal a command runs in, to which a Run can be bound
+//	Task        what is to be done; creating it starts nothing
+//	Dispatch    one supervised attempt at a Task; its id is the fence
+//	Attachment  the owner's record of a Dispatch: capability, terminal, worktree
+//	Capability  the credential of one Dispatch's worker
+//	Incarnation one process of a terminal, proven by nonce, pid, start time, boot
+//	Message     durable mail, stored verbatim
+//	Mailbox     run:<id>, dispatch:<id> or worker:<id>; FIFO by sequence
+//	Delivery    the one outstanding batch of a mailbox, until acknowledged
+//	Report      a worker_done message: what a worker says of its Dispatch
+//	Settlement  the one transition of a Dispatch to a final state by evidence
+//	Fence       stop, abandon or replacement: later reports change nothing
+//	Verdict     what the home made of a report
+//	Item        one entry of a relay queue: a sequence never changes its content
+//	Receipt     the record of one request: at most one effect per request id
+//	Effect      something outside the store that a request made or reused
+//	Residual    a resource that outlived the request or the Dispatch
+package hub

@@ -1,0 +1,118 @@
+package hub
+
+// Direction is the way of a relay queue.
+type Direction string
+
+// The directions.
+const (
+	ToHome   Direction = "to_home"
+	ToWorker Direction = "to_worker"
+)
+
+// ItemKind says what a relay item carries.
+type ItemKind string
+
+// The kinds of items. Payload by kind:
+// message: Message; exit: ExitItem; stopped: StopItem; answer: AnswerItem;
+// question_closed: ClosedItem; fence: FenceItem.
+const (
+	ItemMessage        ItemKind = "message"
+	ItemExit           ItemKind = "exit"
+	ItemStopped        ItemKind = "stopped"
+	ItemAnswer         ItemKind = "answer"
+	ItemQuestionClosed ItemKind = "question_closed"
+	ItemFence          ItemKind = "fence"
+)
+
+// Item is one entry of a Dispatch's relay queue. Seq counts from 1 without
+// holes per (Dispatch, direction) within one store epoch of the source; its
+// content never changes once committed. Pos is its place in the source's log
+// of everything queued, of all Dispatches: the feed position.
+type Item struct {
+	Pos      int64
+	Dispatch DispatchID
+	Seq      int64
+	ID       MessageID // dedupes across epochs
+	Kind     ItemKind
+	Payload  []byte
+}
+
+// Ack is the receiver's cumulative word on one Dispatch's queue: everything up
+// to Seq is committed there. Verdicts carries what was made of reports among
+// them. A refusal parks the Dispatch at the source.
+type Ack struct {
+	Dispatch DispatchID
+	Seq      int64
+	Verdicts []ItemVerdict
+	Parked   string // reason the next item could not be imported; "" if none
+}
+
+// ItemVerdict is the verdict on the report that was item Seq.
+type ItemVerdict struct {
+	Seq     int64
+	Verdict Verdict
+	Reason  string
+}
+
+// Want asks the source to send the Dispatch's queue again from Seq on.
+type Want struct {
+	Dispatch DispatchID
+	Seq      int64
+}
+
+// ImportResult is what one import committed.
+type ImportResult struct {
+	Acks  []Ack
+	Wants []Want // gaps: items that could not be imported yet
+	Feed  int64  // everything up to this feed position has been seen
+}
+
+// FeedState is how far a receiver has come with one source's log.
+type FeedState struct {
+	StoreID  string
+	Epoch    int64
+	Position int64
+}
+
+// ExitItem is the proven end of a worker's process.
+type ExitItem struct {
+	Incarnation Incarnation `json:"incarnation"`
+	ExitCode    *int        `json:"exit_code"`
+	Signal      string      `json:"signal,omitempty"`
+}
+
+// StopItem is the owner's evidence about a stop that the home fenced.
+type StopItem struct {
+	Request RequestID     `json:"request_id"`
+	Proved  bool          `json:"proved"`
+	Action  ProcessAction `json:"process_action"`
+	Reason  string        `json:"reason,omitempty"`
+}
+
+// AnswerItem carries the answer to a question.
+type AnswerItem struct {
+	Question MessageID `json:"question"`
+	Message  MessageID `json:"message_id"`
+	Body     string    `json:"body"`
+}
+
+// ClosedItem closes a pending question.
+type ClosedItem struct {
+	Question MessageID `json:"question"`
+	Reason   string    `json:"reason"`
+}
+
+// FenceItem tells the owner to stop the Dispatch's exact incarnation.
+type FenceItem struct {
+	Request RequestID `json:"request_id"`
+	GraceMS int64     `json:"grace_ms"`
+}
+
+// Quotas of one queue; the reserved amounts come on top for a terminal report
+// and an exit. Fences, question_closed and answers are never refused.
+const (
+	QueueItems          = 1000
+	QueueBytes          = 8 << 20
+	ReservedReportBytes = 256 << 10
+	ReservedExitBytes   = 4 << 10
+)

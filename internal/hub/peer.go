@@ -1,0 +1,119 @@
+package hub
+
+// PeerState is where a pairing is.
+type PeerState string
+
+// The states of a peer. Removed keeps the pin as a routing tombstone.
+const (
+	PeerActive  PeerState = "active"
+	PeerPending PeerState = "pending" // our last pairing message may be lost
+	PeerRevoked PeerState = "revoked"
+	PeerRemoved PeerState = "removed"
+)
+
+// Role says what a hub may be in a pair: the home of Runs, or the owner of
+// their workers.
+type Role string
+
+// The roles; mutual is both directions.
+const (
+	RoleHome   Role = "home"
+	RoleWorker Role = "worker"
+	RoleMutual Role = "mutual"
+)
+
+// Opposite is the other side's role.
+func (r Role) Opposite() Role {
+	switch r {
+	case RoleHome:
+		return RoleWorker
+	case RoleWorker:
+		return RoleHome
+	case RoleMutual:
+		return RoleMutual
+	}
+	return ""
+}
+
+// CanBe reports whether r includes role.
+func (r Role) CanBe(role Role) bool { return r == role || r == RoleMutual }
+
+// Grants is what a worker hub lets a home do; it lives on the worker's side.
+type Grants struct {
+	Verbs      []string `json:"verbs"`       // start, read, proxy
+	Repos      []string `json:"repos"`       // granted roots, absolute paths
+	MaxWorkers int      `json:"max_workers"` // 0: no limit
+}
+
+// The verbs of a grant.
+const (
+	GrantStart = "start"
+	GrantRead  = "read"
+	GrantProxy = "proxy"
+)
+
+// Peer is another hub. Role is the peer's own role in the pair: worker means
+// that it runs workers for us.
+type Peer struct {
+	ID          PeerID    `json:"peer_id"`
+	Name        string    `json:"name"`
+	Lineage     string    `json:"hub_id"`
+	Fingerprint string    `json:"fingerprint"` // of the present key
+	Addresses   []string  `json:"addresses"`
+	Role        Role      `json:"role"`
+	Grants      Grants    `json:"grants"`
+	State       PeerState `json:"state"`
+	StoreID     string    `json:"store_id"`
+	StoreEpoch  int64     `json:"store_epoch"`
+	CreatedAt   Micros    `json:"created_at"`
+
+	// Confirm is what an inviter still needs to complete a pairing whose
+	// last message was lost: the expiry of that window, 0 when complete.
+	ConfirmUntil Micros `json:"-"`
+}
+
+// Invite is one open offer to pair. Key is the Argon2id result; the secret
+// itself is derived again when the receipt is replayed, never stored.
+type Invite struct {
+	ID        InviteID
+	Slot      string // 3 public characters
+	Key       []byte
+	Role      Role   // the role this side takes
+	Grants    Grants // given when this side is the worker
+	ExpiresAt Micros
+	Wrong     int  // wrong proofs so far
+	Used      bool // burned: used, revoked, or MaxWrongProofs reached
+	// UsedBy and Joined let a lost message 4 be replayed for the same key.
+	UsedBy string
+	Joined PeerID
+}
+
+// Limits of invites.
+const (
+	MaxWrongProofs = 5
+	MaxOpenInvites = 4
+)
+
+// Hello is what each side of a link says of itself before anything else.
+type Hello struct {
+	HubID      string   `json:"hub_id"`
+	StoreID    string   `json:"store_id"`
+	StoreEpoch int64    `json:"store_epoch"`
+	Nonce      string   `json:"process_nonce"`
+	Version    string   `json:"version"`
+	Contracts  []string `json:"contracts"` // federation/1, ...
+	Features   []string `json:"features"`
+}
+
+// ContractFederation is the one contract that both sides must offer.
+const ContractFederation = "federation/1"
+
+// Offers reports whether h offers the contract.
+func (h Hello) Offers(contract string) bool {
+	for _, c := range h.Contracts {
+		if c == contract {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,51 @@
+package hub
+
+// PrincipalKind says which credential a caller proved.
+type PrincipalKind string
+
+// The kinds of principals of page "contract", 3.2.
+const (
+	Operator        PrincipalKind = "operator"
+	Reader          PrincipalKind = "reader"
+	DispatchCap     PrincipalKind = "dispatch"
+	PeerKey         PrincipalKind = "peer"
+	Engine          PrincipalKind = "engine"
+	SystemPrincipal PrincipalKind = "hub" // the hub's own observations
+)
+
+// Principal is a proven caller. It is made by authentication only, never from
+// a field of a request.
+type Principal struct {
+	Kind PrincipalKind
+	// ID is the Dispatch of a capability or the lineage of a peer; else empty.
+	ID string
+	// Credential is the SHA-256 of the presented token; it is looked up again
+	// in the transaction of the effect. Empty for engine, peer and hub.
+	Credential string
+	// Context and Consumer are the proofs of a binding that came along.
+	Context  string
+	Consumer ConsumerProof
+}
+
+// ConsumerProof is the Run and generation that a whc_ token stands for.
+type ConsumerProof struct {
+	Run        RunID
+	Generation int64
+}
+
+// Name is how receipts and audit rows name the principal.
+func (p Principal) Name() string {
+	if p.ID == "" {
+		return string(p.Kind)
+	}
+	return string(p.Kind) + ":" + p.ID
+}
+
+// Space is the key space of the principal's request ids: the hub's own
+// principals share one, each peer lineage has its own.
+func (p Principal) Space() string {
+	if p.Kind == PeerKey {
+		return p.Name()
+	}
+	return "local"
+}

@@ -1,0 +1,61 @@
+package hub
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// Report is a worker_done: what a worker, or its hub on its behalf, says of a
+// Dispatch. It is the payload of the message and of the relay item.
+type Report struct {
+	Task         TaskID          `json:"task_id"`
+	Dispatch     DispatchID      `json:"dispatch_id"`
+	Outcome      Outcome         `json:"outcome"`
+	Evidence     Evidence        `json:"evidence"`
+	Topic        string          `json:"topic,omitempty"`
+	Result       json.RawMessage `json:"result,omitempty"`
+	Files        []string        `json:"files_modified,omitempty"`
+	ReportPath   string          `json:"report_path,omitempty"`
+	VerifyResult string          `json:"verify_result,omitempty"`
+	Usage        json.RawMessage `json:"usage,omitempty"`
+	Reason       string          `json:"reason,omitempty"`
+	ExitCode     *int            `json:"exit_code,omitempty"`
+}
+
+// Check refuses a report that lacks a field or does not name the Dispatch that
+// the credential proves, with the field named.
+func (r Report) Check(task TaskID, dispatch DispatchID) error {
+	switch {
+	case r.Task == "":
+		return lifecycle("task_id", "is missing")
+	case r.Dispatch == "":
+		return lifecycle("dispatch_id", "is missing")
+	case !r.Outcome.Valid():
+		return lifecycle("outcome", "must be succeeded, failed or cancelled")
+	case r.Dispatch != dispatch:
+		return lifecycle("dispatch_id", "is not the Dispatch of this credential")
+	case r.Task != task:
+		return lifecycle("task_id", "is not the Task of this Dispatch")
+	case len(r.Result) > MaxResultBytes:
+		return &Error{Code: CodeTooLarge, Field: "result", Message: "result: at most 64 KiB are taken"}
+	}
+	return nil
+}
+
+func lifecycle(field, what string) error {
+	e := Errorf(CodeLifecycleInvalid, "%s %s", field, what)
+	e.Field = field
+	return e
+}
+
+// Sum identifies what a report says: equal sums are duplicates. It covers
+// outcome, body, result, files and verify_result.
+func (r Report) Sum(body string) string {
+	raw, err := json.Marshal([]any{r.Outcome, body, string(r.Result), r.Files, r.VerifyResult})
+	if err != nil { // strings and raw JSON as string always marshal
+		panic(err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,21 @@
+package hub
+
+// Topic names what a signal is about.
+type Topic string
+
+// The topics and their keys.
+const (
+	TopicMailbox  Topic = "mailbox"  // Box: mail was appended, or the consumer fenced
+	TopicQuestion Topic = "question" // MessageID: answered or closed
+	TopicRelay    Topic = "relay"    // PeerID: an item was queued for the peer
+	TopicVerdict  Topic = "verdict"  // MessageID: the home's verdict is known
+	TopicFence    Topic = "fence"    // "": a fence was imported
+	TopicDispatch Topic = "dispatch" // DispatchID: its state changed
+	TopicPeer     Topic = "peer"     // PeerID: paired, changed, revoked
+)
+
+// Signal is a hint that something was committed; receivers read the store.
+type Signal struct {
+	Topic Topic
+	Key   string
+}

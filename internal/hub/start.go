@@ -1,0 +1,315 @@
+package hub
+
+import "time"
+
+// Placement modes of a start: where the worker works.
+const (
+	WorktreeCurrent     = "current"       // the caller's directory
+	WorktreeNewChild    = "new-child"     // new, recorded as child of Parent
+	WorktreeNewTopLevel = "new-top-level" // new, without a parent
+)
+
+// Setup choices.
+const (
+	SetupRun     = "run"
+	SetupSkip    = "skip"
+	SetupInherit = "inherit"
+)
+
+// StartSpec is what a caller asks of a worker start. Worktree is current,
+// new-child, new-top-level, id:…, path:… or an exact name. It crosses hubs
+// with Task and Prompt filled in.
+type StartSpec struct {
+	Worktree    string     `json:"worktree"`
+	CurrentDir  string     `json:"current_dir,omitempty"` // the caller's directory, for current and defaults
+	Repo        string     `json:"repo,omitempty"`
+	Name        string     `json:"name,omitempty"`
+	Base        string     `json:"base,omitempty"`
+	Parent      string     `json:"parent,omitempty"`
+	Agent       string     `json:"agent,omitempty"`
+	Terminal    TerminalID `json:"terminal,omitempty"`
+	Setup       string     `json:"setup,omitempty"`
+	DisplayName string     `json:"display_name,omitempty"`
+	Comment     string     `json:"comment,omitempty"`
+	TimeoutMS   int64      `json:"timeout_ms,omitempty"`
+}
+
+// DefaultStartTimeout is how long a start may take when the caller is silent.
+const DefaultStartTimeout = 60 * time.Second
+
+// New reports whether the spec asks for a new worktree.
+func (s StartSpec) New() bool {
+	return s.Worktree == WorktreeNewChild || s.Worktree == WorktreeNewTopLevel
+}
+
+// Check refuses contradictions, naming both flags, before any effect. remote
+// says that the worker goes to a peer.
+func (s StartSpec) Check(remote bool) error {
+	switch {
+	case s.Worktree == "":
+		return Invalid("worktree", "say where: current, new-child, new-top-level, id:…, path:… or a name")
+	case s.Terminal != "" && s.Agent != "":
+		return conflict("--terminal", "--agent")
+	case s.Terminal != "" && s.Setup != "":
+		return conflict("--terminal", "--setup")
+	case s.Terminal != "" && s.Name != "":
+		return conflict("--terminal", "--name")
+	case s.Terminal != "" && s.Base != "":
+		return conflict("--terminal", "--base")
+	case s.Terminal != "" && s.New():
+		return conflict("--terminal", "--worktree "+s.Worktree)
+	case s.Terminal == "" && s.Agent == "":
+		return Invalid("agent", "neither --agent nor --terminal is given; name the agent to start")
+	case s.Worktree == WorktreeCurrent && remote:
+		return conflict("--worktree current", "--on")
+	case s.Worktree == WorktreeNewChild && remote && s.Parent == "":
+		return Invalid("parent", "--worktree new-child with --on needs --parent")
+	case s.New() && s.Name == "":
+		return Invalid("name", "a new worktree needs --name")
+	case !s.New() && s.Setup != "":
+		return conflict("--setup", "--worktree "+s.Worktree)
+	case !s.New() && s.Name != "":
+		return conflict("--name", "--worktree "+s.Worktree)
+	case !s.New() && s.Base != "":
+		return conflict("--base", "--worktree "+s.Worktree)
+	case s.Worktree == WorktreeNewTopLevel && s.Parent != "":
+		return conflict("--parent", "--worktree "+s.Worktree)
+	case s.TimeoutMS < 0 || s.TimeoutMS > 600_000:
+		return Invalid("timeout_ms", "must be 0 to 600000")
+	case s.Setup != "" && s.Setup != SetupRun && s.Setup != SetupSkip && s.Setup != SetupInherit:
+		return Invalid("setup", "must be run, skip or inherit")
+	}
+	return nil
+}
+
+func conflict(a, b string) error {
+	return Errorf(CodeInvalidArgument, "%s and %s cannot be combined", a, b)
+}
+
+// Stage is how far a start has come; each is committed before its effect.
+type Stage string
+
+// The stages, in order.
+const (
+	StageAccepted         Stage = "accepted"
+	StageAttachRequested  Stage = "attach_requested"
+	StageWorktreeCreating Stage = "worktree_creating"
+	StageWorktreeCreated  Stage = "worktree_created"
+	StageSetupStarted     Stage = "setup_started"
+	StageAuthority        Stage = "authority_attached"
+	StageTerminalCreating Stage = "terminal_creating"
+	StageTerminalCreated  Stage = "terminal_created"
+	StageInputDelivering  Stage = "input_delivering"
+	StageInputAccepted    Stage = "input_accepted"
+)
+
+// Results of a start.
+const (
+	StartReady          = "ready"
+	StartFailed         = "failed"
+	StartOutcomeUnknown = "outcome_unknown"
+	StartStarting       = "starting"
+)
+
+// Resource is an effect or residual: something that exists outside the store.
+type Resource struct {
+	Kind     string   `json:"kind"`   // worktree, branch, terminal, setup, dispatch_input
+	Action   string   `json:"action"` // created, reused, delivered, attempted
+	Role     *string  `json:"role"`   // agent, setup
+	ID       string   `json:"id"`
+	Server   string   `json:"server"`
+	State    string   `json:"state,omitempty"`
+	Liveness Liveness `json:"liveness,omitempty"`
+}
+
+// Default is a value that the hub chose, and why.
+type Default struct {
+	Field  string `json:"field"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+}
+
+// SetupReport says what became of the setup hook.
+type SetupReport struct {
+	Requested     string `json:"requested"`
+	Effective     string `json:"effective"` // run, skip, none
+	Source        string `json:"source"`    // explicit_request, default, repository
+	HookFound     bool   `json:"hook_found"`
+	StartupPolicy string `json:"startup_policy"`
+	State         string `json:"state"` // not_applicable, not_configured, skipped, running, succeeded, failed, unknown
+}
+
+// Mutation says under which request id an effect is recorded, and whether this
+// answer is that record read again.
+type Mutation struct {
+	RequestID RequestID `json:"request_id"`
+	Replayed  bool      `json:"replayed"`
+}
+
+// Receipt is the answer to a worker start, complete at every stage.
+type Receipt struct {
+	Run             RunID         `json:"run_id"`
+	Task            TaskID        `json:"task_id"`
+	Dispatch        DispatchID    `json:"dispatch_id"`
+	State           string        `json:"state"`
+	DispatchState   DispatchState `json:"dispatch_state"`
+	Stage           Stage         `json:"stage"`
+	Server          Server        `json:"server"`
+	Setup           SetupReport   `json:"setup"`
+	ReadinessSource string        `json:"readiness_source"`
+	TimeoutMS       int64         `json:"timeout_ms"`
+	Effects         []Resource    `json:"effects"`
+	Residuals       []Resource    `json:"residual_resources"`
+	Defaults        []Default     `json:"defaults"`
+	FailedStage     Stage         `json:"failed_stage"`
+	LastError       string        `json:"last_error"`
+	NextCommands    [][]string    `json:"next_commands"`
+	Warnings        []string      `json:"warnings"`
+	Mutation        Mutation      `json:"mutation"`
+}
+
+// Mut returns the mutation, for the receipt gate.
+func (r *Receipt) Mut() *Mutation { return &r.Mutation }
+
+// StopResult is the answer to stop and abandon.
+type StopResult struct {
+	Dispatch       DispatchID    `json:"dispatch_id"`
+	State          DispatchState `json:"state"`
+	AlreadySettled bool          `json:"already_settled"`
+	Action         ProcessAction `json:"process_action"`
+	Residuals      []Resource    `json:"residual_resources"`
+	NextCommands   [][]string    `json:"next_commands"`
+	LastError      string        `json:"last_error"`
+	Warning        string        `json:"warning,omitempty"`
+	Mutation       Mutation      `json:"mutation"`
+}
+
+// Mut returns the mutation, for the receipt gate.
+func (r *StopResult) Mut() *Mutation { return &r.Mutation }
+
+// Observation is what the owner can say of a worker now, in separate facts.
+type Observation struct {
+	Link         string   `json:"link"`       // local, up, down
+	Process      Liveness `json:"process"`    // live, exited, unverifiable
+	Attachment   string   `json:"attachment"` // present, absent, unknown
+	LastOutputAt Micros   `json:"last_output_at"`
+	LastReportAt Micros   `json:"last_report_at"`
+	WaitingFor   string   `json:"waiting_for"`
+	Lost         bool     `json:"lost"`
+	ExitCode     *int     `json:"exit_code"`
+	LastSeq      int64    `json:"last_seq"` // of the to_home queue; facts are applied only behind it
+	StartState   string   `json:"start_state"`
+	FailedStage  Stage    `json:"failed_stage"`
+	LastError    string   `json:"last_error"`
+	Stage        Stage    `json:"stage"`
+	ObservedAt   Micros   `json:"observed_at"`
+}
+
+// OutputPage is one page of a worker's output.
+type OutputPage struct {
+	Dispatch       DispatchID   `json:"dispatch_id"`
+	Source         string       `json:"source"` // transcript, terminal
+	SourceIdentity string       `json:"source_identity"`
+	Provider       *string      `json:"provider"`
+	Server         Server       `json:"server"`
+	OwnerEpoch     int64        `json:"owner_epoch"`
+	Terminal       TerminalText `json:"terminal"`
+	Cursor         *string      `json:"cursor"`
+	Status         OutputStatus `json:"status"`
+	FallbackReason *string      `json:"fallback_reason"`
+	Warnings       []string     `json:"warnings"`
+}
+
+// TerminalText is the end of a terminal's output as text.
+type TerminalText struct {
+	Text      string `json:"text"`
+	Truncated bool   `json:"truncated"`
+}
+
+// OutputStatus is the state of the worker and its terminal at reading.
+type OutputStatus struct {
+	Worker   DispatchState `json:"worker"`
+	Terminal Liveness      `json:"terminal"`
+}
+
+// Repo is a repository or folder that workers may be placed in.
+type Repo struct {
+	ID        RepoID `json:"repo_id"`
+	Name      string `json:"name"`
+	Path      string `json:"path"`
+	Kind      string `json:"kind"` // git, folder
+	Setup     string `json:"setup,omitempty"`
+	CreatedAt Micros `json:"created_at"`
+}
+
+// Kinds of a Repo.
+const (
+	RepoGit    = "git"
+	RepoFolder = "folder"
+)
+
+// Worktree is a git worktree that this hub made.
+type Worktree struct {
+	ID        WorktreeID `json:"worktree_id"`
+	Repo      RepoID     `json:"repo_id"`
+	Name      string     `json:"name"`
+	Path      string     `json:"path"`
+	Branch    string     `json:"branch"`
+	Base      string     `json:"base_commit"`
+	Parent    WorktreeID `json:"parent_worktree_id"`
+	CreatedAt Micros     `json:"created_at"`
+}
+
+// Attachment is the owner's record of a Dispatch: who its home is, what was
+// asked, what runs, and the state of its capability.
+type Attachment struct {
+	Dispatch DispatchID
+	Task     TaskID
+	Run      RunID
+	// Home is the peer whose Dispatch it is, "" when this hub is the home.
+	Home       PeerID
+	Request    RequestID
+	Spec       StartSpec
+	Prompt     string // the Task's text
+	Receipt    Receipt
+	Capability CapabilityState
+	Terminal   TerminalID
+	Worktree   WorktreeID
+	Dir        string // the worker's directory
+	Process    *Incarnation
+	Completion string     // report, result, exit
+	ExitDone   bool       // the exit has been committed
+	Fence      *FenceItem // a stop that was asked for, until Fenced
+	Fenced     bool       // the stop has been carried out and its evidence committed
+	// Tombstone: a stop came before any start; a late start is refused.
+	Tombstone    bool
+	LastReportAt Micros
+	Verdict      Verdict // on the terminal report, once known
+	Version      int64
+}
+
+// CapabilityState is what the credential of a Dispatch still may do.
+type CapabilityState string
+
+// The states of a capability.
+const (
+	CapActive   CapabilityState = "active"
+	CapReported CapabilityState = "reported"
+	CapSettled  CapabilityState = "settled"
+	CapFenced   CapabilityState = "fenced"
+)
+
+// PeerStart is the body of a start at a peer: exact bytes are kept and sent
+// again under the same request id.
+type PeerStart struct {
+	Dispatch DispatchID `json:"dispatch_id"`
+	Task     TaskID     `json:"task_id"`
+	Run      RunID      `json:"run_id"`
+	Title    string     `json:"title"`
+	Prompt   string     `json:"prompt"`
+	Spec     StartSpec  `json:"spec"`
+	StoreID  string     `json:"store_id"` // the store it was addressed to
+	Epoch    int64      `json:"store_epoch"`
+	Depth    int        `json:"depth"`
+	Contract string     `json:"contract"`
+}

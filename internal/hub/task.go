@@ -1,0 +1,109 @@
+package hub
+
+import "slices"
+
+// TaskState is where a Task is; see TaskStateFor and Task.Derive.
+type TaskState string
+
+// The states of a Task.
+const (
+	TaskPending    TaskState = "pending"    // a dependency is open
+	TaskReady      TaskState = "ready"      // may be started
+	TaskDispatched TaskState = "dispatched" // its latest Dispatch runs
+	TaskCompleted  TaskState = "completed"
+	TaskFailed     TaskState = "failed"
+	TaskBlocked    TaskState = "blocked" // its latest Dispatch is fenced or unknown
+	TaskCancelled  TaskState = "cancelled"
+)
+
+// TaskStates lists all states, for filters and checks of input.
+var TaskStates = []TaskState{TaskPending, TaskReady, TaskDispatched, TaskCompleted, TaskFailed, TaskBlocked, TaskCancelled}
+
+// Valid reports whether s is a state of a Task.
+func (s TaskState) Valid() bool { return slices.Contains(TaskStates, s) }
+
+// Policies of a Task.
+const (
+	VerifyRecord   = "record"
+	VerifyRequired = "required"
+	ScopeAdvisory  = "advisory"
+	ScopeEnforce   = "enforce"
+)
+
+// Task is what is to be done. Version is its ETag: it grows with every change.
+type Task struct {
+	ID           TaskID     `json:"task_id"`
+	Run          RunID      `json:"run_id"`
+	Title        string     `json:"title"`
+	Spec         string     `json:"spec"`
+	State        TaskState  `json:"state"`
+	Dependencies []TaskID   `json:"dependencies"`
+	VerifyCmd    string     `json:"verify_cmd"`
+	Verify       string     `json:"verify"`
+	WriteScope   []string   `json:"write_scope"`
+	Scope        string     `json:"scope"`
+	TimeoutSecs  int64      `json:"timeout_secs"`
+	HandoffPath  string     `json:"handoff_path"`
+	Hat          string     `json:"hat"`
+	Origin       string     `json:"origin"`
+	Latest       DispatchID `json:"latest_dispatch_id"`
+	Result       string     `json:"result"`
+	Version      int64      `json:"version"`
+	CreatedAt    Micros     `json:"created_at"`
+	UpdatedAt    Micros     `json:"updated_at"`
+}
+
+// Limits of a Task.
+const (
+	MaxSpecBytes    = 1 << 20
+	MaxTitleBytes   = 512
+	MaxDependencies = 1000
+)
+
+// Readiness is the state of a Task without a live Dispatch whose dependencies
+// are in the given states: ready when all completed, else pending. A failed,
+// blocked or cancelled dependency never unlocks.
+func Readiness(deps []TaskState) TaskState {
+	for _, s := range deps {
+		if s != TaskCompleted {
+			return TaskPending
+		}
+	}
+	return TaskReady
+}
+
+// Startable tells why a first start or a retry of t is refused, nil if it is
+// not. latest is the Task's latest Dispatch, nil if it never had one; retryOf
+// is what the caller named.
+func Startable(t Task, latest *Dispatch, retryOf DispatchID) *Error {
+	if retryOf == "" {
+		return firstStart(t, latest)
+	}
+	return retryStart(t, latest, retryOf)
+}
+
+func firstStart(t Task, latest *Dispatch) *Error {
+	if latest == nil && t.State == TaskReady {
+		return nil
+	}
+	if latest == nil {
+		return Errorf(CodeTaskNotStartable, "%s is %s and has never been started; it must be ready", t.ID, t.State)
+	}
+	e := Errorf(CodeTaskNotStartable, "%s is %s; its latest Dispatch %s is %s", t.ID, t.State, latest.ID, latest.State)
+	e.Hint = "inspect that Dispatch; once it is failed, stopped or abandoned, start again with --retry-of and a placement"
+	return e.WithNext("wavehub", "worker", "show", string(latest.ID))
+}
+
+func retryStart(t Task, latest *Dispatch, retryOf DispatchID) *Error {
+	switch {
+	case latest == nil || latest.ID != retryOf:
+		return Errorf(CodeTaskNotStartable, "%s is not the latest Dispatch of %s", retryOf, t.ID)
+	case !latest.State.Replaceable():
+		return Errorf(CodeTaskNotStartable, "%s is %s; only a failed, stopped or abandoned Dispatch is replaced", latest.ID, latest.State).
+			WithNext("wavehub", "worker", "show", string(latest.ID))
+	case slices.Contains([]TaskState{TaskFailed, TaskBlocked, TaskCancelled, TaskReady}, t.State):
+		return nil
+	default:
+		return Errorf(CodeTaskNotStartable, "%s is %s", t.ID, t.State)
+	}
+}

@@ -1,0 +1,53 @@
+// Package id mints and checks the text form of wavehub's identifiers: a kind
+// prefix and a UUIDv7 as 26 lower-case Crockford base32 characters.
+//
+// Ids sort by the time they were minted. They are safe for concurrent use and
+// carry no meaning beyond their kind: ordering that matters is by sequence.
+package id
+
+import (
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+const (
+	alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+	textLen  = 26
+)
+
+// New returns prefix followed by a fresh UUIDv7 in text form.
+func New(prefix string) string {
+	return prefix + Encode(uuid.Must(uuid.NewV7()))
+}
+
+// Encode returns the 26-character text form of 128 bits.
+func Encode(b [16]byte) string {
+	var out [textLen]byte
+	var acc uint32
+	bits, pos := 2, 0 // 130 bits of text carry 128 of value: two leading zero bits
+	for _, c := range b {
+		acc = acc<<8 | uint32(c)
+		bits += 8
+		for bits >= 5 {
+			bits -= 5
+			out[pos] = alphabet[acc>>bits&31]
+			pos++
+		}
+	}
+	return string(out[:])
+}
+
+// Valid reports whether s is prefix followed by one text form.
+func Valid(prefix, s string) bool {
+	text, ok := strings.CutPrefix(s, prefix)
+	if !ok || len(text) != textLen || text[0] > '7' {
+		return false
+	}
+	for i := range len(text) {
+		if strings.IndexByte(alphabet, text[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
