@@ -313,3 +313,35 @@ type PeerStart struct {
 	Depth    int        `json:"depth"`
 	Contract string     `json:"contract"`
 }
+
+// Probe is the answer to a probe: what the owner would do.
+type Probe struct {
+	Defaults []Default `json:"defaults"`
+	Warnings []string  `json:"warnings"`
+}
+
+// PeerShow is an owner's read-only word on a Dispatch: its receipt as far as
+// it came, and the present observation. Attached is false when it knows none.
+type PeerShow struct {
+	Attached    bool        `json:"attached"`
+	Receipt     Receipt     `json:"receipt"`
+	Observation Observation `json:"observation"`
+}
+
+// PeerStop asks the owner to end a Dispatch that its home has fenced.
+type PeerStop struct {
+	StoreID   string `json:"store_id"` // the store the start was addressed to
+	GraceMS   int64  `json:"grace_ms"`
+	TimeoutMS int64  `json:"timeout_ms"`
+}
+
+// StopEvidence is what the owner could prove. NeverAttached means that no
+// start had reached it and none will be accepted from now on.
+type StopEvidence struct {
+	Proved        bool          `json:"proved"`
+	NeverAttached bool          `json:"never_attached"`
+	Action        ProcessAction `json:"process_action"`
+	ExitCode      *int          `json:"exit_code"`
+	Residuals     []Resource    `json:"residual_resources"`
+	LastError     string        `json:"last_error"`
+}
