@@ -19,8 +19,9 @@ type Principal struct {
 	Kind PrincipalKind
 	// ID is the Dispatch of a capability or the lineage of a peer; else empty.
 	ID string
-	// Credential is the SHA-256 of the presented token; it is looked up again
-	// in the transaction of the effect. Empty for engine, peer and hub.
+	// Credential is the SHA-256 of the presented token, or the PeerID of a
+	// pinned key; it is looked up again in the transaction of the effect.
+	// Empty for engine and hub.
 	Credential string
 	// Context and Consumer are the proofs of a binding that came along.
 	Context  string

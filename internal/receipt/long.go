@@ -1,0 +1,198 @@
+package receipt
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Gate runs operations with outside effects, once per request id. It is safe
+// for concurrent use. The operations run in goroutines of Spawn and end with
+// its context, not with their caller's.
+type Gate struct {
+	w     store.Store
+	spawn func(func(context.Context)) bool
+
+	mu      sync.Mutex
+	flights map[flightKey]*flight // guarded by mu
+}
+
+type flightKey struct {
+	space string
+	key   hub.RequestID
+}
+
+type flight struct {
+	req  Request
+	done chan struct{}
+	body []byte // the answer as JSON; read after done is closed
+	err  error
+}
+
+// NewGate makes a Gate. spawn runs a function in a goroutine that has an
+// owner; it returns false when the owner is stopping.
+func NewGate(w store.Store, spawn func(func(context.Context)) bool) *Gate {
+	return &Gate{w: w, spawn: spawn, flights: map[flightKey]*flight{}}
+}
+
+// Operation is a mutation with outside effects.
+type Operation[T any] struct {
+	// Begin validates and commits the first stage together with the running
+	// receipt. An error leaves nothing behind.
+	Begin func(store.Tx) (T, error)
+	// Perform makes the effects, committing each stage before the effect that
+	// follows it, and returns the answer.
+	Perform func(context.Context, T) (T, error)
+	// Observe finds out what became of a request that was begun, without
+	// repeating its effects, and returns the answer as it is known now.
+	Observe func(context.Context, T) (T, error)
+	// Unknown reports whether an answer says outcome_unknown.
+	Unknown func(T) bool
+}
+
+// Long runs op once for r and returns its answer; a repeated request joins,
+// replays or observes. When ctx ends first the operation goes on and ctx's
+// error is returned.
+func Long[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operation[T]) (T, error) {
+	var out T
+	fl, mine, err := g.join(r)
+	if err != nil {
+		return out, err
+	}
+	if mine && !g.spawn(func(ctx context.Context) { run[T, P](ctx, g, fl, op) }) {
+		g.land(fl, nil, hub.Errorf(hub.CodeHubDraining, "the hub is stopping"))
+	}
+	select {
+	case <-fl.done:
+	case <-ctx.Done():
+		return out, ctx.Err()
+	}
+	if fl.err != nil {
+		return out, fl.err
+	}
+	if err := json.Unmarshal(fl.body, &out); err != nil {
+		return out, err
+	}
+	if !mine {
+		P(&out).Mut().Replayed = true
+	}
+	return out, nil
+}
+
+func (g *Gate) join(r Request) (fl *flight, mine bool, err error) {
+	k := flightKey{r.Principal.Space(), r.Key}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if fl, ok := g.flights[k]; ok {
+		if fl.req.Principal.Name() != r.Principal.Name() || fl.req.Op != r.Op || fl.req.sum() != r.sum() {
+			return nil, false, r.match(store.Receipt{})
+		}
+		return fl, false, nil
+	}
+	fl = &flight{req: r, done: make(chan struct{})}
+	g.flights[k] = fl
+	return fl, true, nil
+}
+
+func (g *Gate) land(fl *flight, body []byte, err error) {
+	fl.body, fl.err = body, err
+	g.mu.Lock()
+	delete(g.flights, flightKey{fl.req.Principal.Space(), fl.req.Key})
+	g.mu.Unlock()
+	close(fl.done)
+}
+
+func run[T any, P Result[T]](ctx context.Context, g *Gate, fl *flight, op Operation[T]) {
+	out, err := perform[T, P](ctx, g, fl.req, op)
+	var body []byte
+	if err == nil {
+		body, err = json.Marshal(out)
+	}
+	g.land(fl, body, err)
+}
+
+func perform[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operation[T]) (T, error) {
+	begun, rec, found, err := begin[T, P](ctx, g, r, op)
+	switch {
+	case err != nil:
+		return begun, err
+	case found && rec.State == store.ReceiptDone:
+		return replay[T, P](rec, r)
+	case found:
+		out, err := op.Observe(ctx, begun)
+		if err != nil {
+			return out, err
+		}
+		P(&out).Mut().Replayed = true
+		return out, finish[T, P](ctx, g, r, out, op.Unknown(out))
+	}
+	out, err := op.Perform(ctx, begun)
+	if err != nil {
+		return out, err
+	}
+	P(&out).Mut().RequestID = r.Key
+	return out, finish[T, P](ctx, g, r, out, op.Unknown(out))
+}
+
+// begin finds the record of r or makes it, running, with op.Begin.
+func begin[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operation[T]) (T, store.Receipt, bool, error) {
+	var out T
+	var rec store.Receipt
+	var found bool
+	err := g.w.Update(ctx, store.New, func(tx store.Tx) (err error) {
+		if err = Authorize(tx, r.Principal); err != nil {
+			return err
+		}
+		if rec, found, err = tx.Receipt(r.Principal.Space(), r.Key); err != nil {
+			return err
+		}
+		if found {
+			if err = r.match(rec); err != nil {
+				return err
+			}
+			return json.Unmarshal(rec.Body, &out)
+		}
+		if err = tooMany(tx, r.Principal.Name()); err != nil {
+			return err
+		}
+		if out, err = op.Begin(tx); err != nil {
+			return err
+		}
+		P(&out).Mut().RequestID = r.Key
+		if rec, err = r.record(tx.Now(), store.ReceiptRunning, &out); err != nil {
+			return err
+		}
+		return tx.PutReceipt(rec)
+	})
+	return out, rec, found, err
+}
+
+// MaxUnfinished bounds the running receipts of one principal.
+const MaxUnfinished = 10_000
+
+func tooMany(tx store.Receipts, principal string) error {
+	n, err := tx.UnfinishedReceipts(principal)
+	if err == nil && n >= MaxUnfinished {
+		return hub.Errorf(hub.CodeReceiptsFull, "%d requests of %s are unfinished", n, principal)
+	}
+	return err
+}
+
+func finish[T any, P Result[T]](ctx context.Context, g *Gate, r Request, out T, unknown bool) error {
+	state := store.ReceiptDone
+	if unknown {
+		state = store.ReceiptUnknown
+	}
+	stored := out
+	P(&stored).Mut().Replayed = false
+	return g.w.Update(ctx, store.Settle, func(tx store.Tx) error {
+		rec, err := r.record(tx.Now(), state, &stored)
+		if err != nil {
+			return err
+		}
+		return tx.SaveReceipt(rec)
+	})
+}

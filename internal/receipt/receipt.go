@@ -1,0 +1,165 @@
+package receipt
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Request is one mutating call: who asks, under which id, for what. Payload is
+// the canonical form of the decoded arguments.
+type Request struct {
+	Principal hub.Principal
+	Key       hub.RequestID
+	Op        string
+	Payload   []byte
+}
+
+// New makes a Request; it mints a key when none is given. args is marshalled:
+// struct fields keep their order and map keys are sorted, so equal arguments
+// have equal payloads.
+func New(p hub.Principal, key hub.RequestID, op string, args any) (Request, error) {
+	if key == "" {
+		key = hub.NewRequestID()
+	}
+	if !hub.ValidID(hub.PrefixRequest, string(key)) {
+		return Request{}, hub.Invalid("Idempotency-Key", "must be req_ and 26 characters as the client mints them")
+	}
+	payload, err := json.Marshal(args)
+	if err != nil {
+		return Request{}, fmt.Errorf("encoding the arguments of %s: %w", op, err)
+	}
+	return Request{Principal: p, Key: key, Op: op, Payload: payload}, nil
+}
+
+func (r Request) sum() string {
+	s := sha256.Sum256(r.Payload)
+	return hex.EncodeToString(s[:])
+}
+
+// Result is what a mutation returns: a value that is stored as JSON and says
+// where its mutation is.
+type Result[T any] interface {
+	*T
+	Mut() *hub.Mutation
+}
+
+// Do runs a purely local mutation: fn and the receipt in one transaction. fn
+// obeys the rules of store.Writer. Concurrent equal requests have one effect:
+// the writer runs one transaction at a time.
+func Do[T any, P Result[T]](ctx context.Context, w store.Writer, class store.Class, r Request, fn func(store.Tx) (T, error)) (T, error) {
+	var out T
+	err := w.Update(ctx, class, func(tx store.Tx) error {
+		var err error
+		out, err = InTx[T, P](tx, r, fn)
+		return err
+	})
+	return out, err
+}
+
+// InTx is Do inside a transaction that the caller has: an operation composed
+// of several, each with its own receipt.
+func InTx[T any, P Result[T]](tx store.Tx, r Request, fn func(store.Tx) (T, error)) (T, error) {
+	var none T
+	if err := Authorize(tx, r.Principal); err != nil {
+		return none, err
+	}
+	rec, found, err := tx.Receipt(r.Principal.Space(), r.Key)
+	if err != nil {
+		return none, err
+	}
+	if found {
+		return replay[T, P](rec, r)
+	}
+	out, err := fn(tx)
+	if err != nil {
+		return none, err
+	}
+	P(&out).Mut().RequestID = r.Key
+	rec, err = r.record(tx.Now(), store.ReceiptDone, &out)
+	if err != nil {
+		return none, err
+	}
+	return out, tx.PutReceipt(rec)
+}
+
+func (r Request) record(now hub.Micros, state store.ReceiptState, out any) (store.Receipt, error) {
+	body, err := json.Marshal(out)
+	if err != nil {
+		return store.Receipt{}, fmt.Errorf("recording %s: %w", r.Op, err)
+	}
+	return store.Receipt{
+		Space: r.Principal.Space(), Key: r.Key, Principal: r.Principal.Name(),
+		Generation: r.Principal.Consumer.Generation, Op: r.Op, Sum: r.sum(),
+		State: state, Status: 200, Body: body, CreatedAt: now,
+	}, nil
+}
+
+func replay[T any, P Result[T]](rec store.Receipt, r Request) (T, error) {
+	var out T
+	if err := r.match(rec); err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(rec.Body, &out); err != nil {
+		return out, fmt.Errorf("reading the receipt of %s: %w", r.Key, err)
+	}
+	P(&out).Mut().Replayed = true
+	return out, nil
+}
+
+// match refuses a record that is not of this very request.
+func (r Request) match(rec store.Receipt) error {
+	if rec.Principal == r.Principal.Name() && rec.Op == r.Op && rec.Sum == r.sum() {
+		return nil
+	}
+	e := hub.Errorf(hub.CodeRequestMismatch, "%s was used for another request", r.Key)
+	e.Hint = "repeat the original request unchanged, or leave the request id away to make a new one"
+	return e
+}
+
+type authTx interface {
+	store.CredentialReader
+	Peer(hub.PeerID) (hub.Peer, error)
+	PeerByFingerprint(fp string) (hub.Peer, bool, error)
+}
+
+// Authorize looks the principal's proof up again: a credential that is gone or
+// a peer that is no longer active has no effect.
+func Authorize(tx authTx, p hub.Principal) error {
+	switch p.Kind {
+	case hub.PeerKey:
+		return authorizePeer(tx, p)
+	case hub.Operator, hub.Reader, hub.DispatchCap:
+		return authorizeToken(tx, p)
+	case hub.Engine, hub.SystemPrincipal:
+		return nil
+	}
+	return hub.Errorf(hub.CodeInvalidToken, "unknown kind of principal")
+}
+
+func authorizePeer(tx authTx, p hub.Principal) error {
+	peer, err := tx.Peer(hub.PeerID(p.Credential))
+	if err != nil {
+		return err
+	}
+	if peer.State != hub.PeerActive && peer.State != hub.PeerPending || peer.Lineage != p.ID {
+		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", peer.Name, peer.State)
+	}
+	return nil
+}
+
+func authorizeToken(tx authTx, p hub.Principal) error {
+	c, ok, err := tx.Credential(p.Credential)
+	if err != nil {
+		return err
+	}
+	if !ok || string(c.Kind) != string(p.Kind) {
+		return hub.Errorf(hub.CodeInvalidToken, "the credential is no longer valid")
+	}
+	return nil
+}
