@@ -3,7 +3,6 @@ package receipt
 import (
 	"context"
 	"encoding/json"
-	"sync"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
@@ -13,29 +12,15 @@ import (
 // for concurrent use. The operations run in goroutines of Spawn and end with
 // its context, not with their caller's.
 type Gate struct {
-	w     store.Store
-	spawn func(func(context.Context)) bool
-
-	mu      sync.Mutex
-	flights map[flightKey]*flight // guarded by mu
-}
-
-type flightKey struct {
-	space string
-	key   hub.RequestID
-}
-
-type flight struct {
-	req  Request
-	done chan struct{}
-	body []byte // the answer as JSON; read after done is closed
-	err  error
+	w       store.Store
+	spawn   func(func(context.Context)) bool
+	flights Flights
 }
 
 // NewGate makes a Gate. spawn runs a function in a goroutine that has an
 // owner; it returns false when the owner is stopping.
 func NewGate(w store.Store, spawn func(func(context.Context)) bool) *Gate {
-	return &Gate{w: w, spawn: spawn, flights: map[flightKey]*flight{}}
+	return &Gate{w: w, spawn: spawn}
 }
 
 // Operation is a mutation with outside effects.
@@ -58,60 +43,27 @@ type Operation[T any] struct {
 // error is returned.
 func Long[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operation[T]) (T, error) {
 	var out T
-	fl, mine, err := g.join(r)
+	fl, mine, err := g.flights.Join(r)
 	if err != nil {
 		return out, err
 	}
 	if mine && !g.spawn(func(ctx context.Context) { run[T, P](ctx, g, fl, op) }) {
-		g.land(fl, nil, hub.Errorf(hub.CodeHubDraining, "the hub is stopping"))
+		g.flights.Land(fl, nil, hub.Errorf(hub.CodeHubDraining, "the hub is stopping"))
 	}
-	select {
-	case <-fl.done:
-	case <-ctx.Done():
-		return out, ctx.Err()
-	}
-	if fl.err != nil {
-		return out, fl.err
-	}
-	if err := json.Unmarshal(fl.body, &out); err != nil {
+	answer, err := fl.Wait(ctx)
+	if err != nil {
 		return out, err
 	}
+	out = answer.(T) // equal requests have equal operations
 	if !mine {
 		P(&out).Mut().Replayed = true
 	}
 	return out, nil
 }
 
-func (g *Gate) join(r Request) (fl *flight, mine bool, err error) {
-	k := flightKey{r.Principal.Space(), r.Key}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if fl, ok := g.flights[k]; ok {
-		if fl.req.Principal.Name() != r.Principal.Name() || fl.req.Op != r.Op || fl.req.sum() != r.sum() {
-			return nil, false, r.match(store.Receipt{})
-		}
-		return fl, false, nil
-	}
-	fl = &flight{req: r, done: make(chan struct{})}
-	g.flights[k] = fl
-	return fl, true, nil
-}
-
-func (g *Gate) land(fl *flight, body []byte, err error) {
-	fl.body, fl.err = body, err
-	g.mu.Lock()
-	delete(g.flights, flightKey{fl.req.Principal.Space(), fl.req.Key})
-	g.mu.Unlock()
-	close(fl.done)
-}
-
-func run[T any, P Result[T]](ctx context.Context, g *Gate, fl *flight, op Operation[T]) {
+func run[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Operation[T]) {
 	out, err := perform[T, P](ctx, g, fl.req, op)
-	var body []byte
-	if err == nil {
-		body, err = json.Marshal(out)
-	}
-	g.land(fl, body, err)
+	g.flights.Land(fl, out, err)
 }
 
 func perform[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operation[T]) (T, error) {
@@ -120,7 +72,7 @@ func perform[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Ope
 	case err != nil:
 		return begun, err
 	case found && rec.State == store.ReceiptDone:
-		return replay[T, P](rec, r)
+		return replay[T, P](rec)
 	case found:
 		out, err := op.Observe(ctx, begun)
 		if err != nil {
@@ -143,16 +95,10 @@ func begin[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Opera
 	var rec store.Receipt
 	var found bool
 	err := g.w.Update(ctx, store.New, func(tx store.Tx) (err error) {
-		if err = Authorize(tx, r.Principal); err != nil {
-			return err
-		}
-		if rec, found, err = tx.Receipt(r.Principal.Space(), r.Key); err != nil {
+		if rec, found, err = Find(tx, r); err != nil {
 			return err
 		}
 		if found {
-			if err = r.match(rec); err != nil {
-				return err
-			}
 			return json.Unmarshal(rec.Body, &out)
 		}
 		if err = tooMany(tx, r.Principal.Name()); err != nil {
@@ -162,7 +108,7 @@ func begin[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Opera
 			return err
 		}
 		P(&out).Mut().RequestID = r.Key
-		if rec, err = r.record(tx.Now(), store.ReceiptRunning, &out); err != nil {
+		if rec, err = r.Record(tx.Now(), store.ReceiptRunning, &out); err != nil {
 			return err
 		}
 		return tx.PutReceipt(rec)
@@ -189,7 +135,7 @@ func finish[T any, P Result[T]](ctx context.Context, g *Gate, r Request, out T, 
 	stored := out
 	P(&stored).Mut().Replayed = false
 	return g.w.Update(ctx, store.Settle, func(tx store.Tx) error {
-		rec, err := r.record(tx.Now(), state, &stored)
+		rec, err := r.Record(tx.Now(), state, &stored)
 		if err != nil {
 			return err
 		}

@@ -66,29 +66,45 @@ func Do[T any, P Result[T]](ctx context.Context, w store.Writer, class store.Cla
 // of several, each with its own receipt.
 func InTx[T any, P Result[T]](tx store.Tx, r Request, fn func(store.Tx) (T, error)) (T, error) {
 	var none T
-	if err := Authorize(tx, r.Principal); err != nil {
-		return none, err
-	}
-	rec, found, err := tx.Receipt(r.Principal.Space(), r.Key)
+	rec, found, err := Find(tx, r)
 	if err != nil {
 		return none, err
 	}
 	if found {
-		return replay[T, P](rec, r)
+		return replay[T, P](rec)
 	}
 	out, err := fn(tx)
 	if err != nil {
 		return none, err
 	}
 	P(&out).Mut().RequestID = r.Key
-	rec, err = r.record(tx.Now(), store.ReceiptDone, &out)
+	rec, err = r.Record(tx.Now(), store.ReceiptDone, &out)
 	if err != nil {
 		return none, err
 	}
 	return out, tx.PutReceipt(rec)
 }
 
-func (r Request) record(now hub.Micros, state store.ReceiptState, out any) (store.Receipt, error) {
+type findTx interface {
+	store.ReceiptReader
+	authTx
+}
+
+// Find authorizes r's principal and returns the record of this very request,
+// if there is one; another request under the same key is request_mismatch.
+func Find(tx findTx, r Request) (store.Receipt, bool, error) {
+	if err := Authorize(tx, r.Principal); err != nil {
+		return store.Receipt{}, false, err
+	}
+	rec, found, err := tx.Receipt(r.Principal.Space(), r.Key)
+	if err != nil || !found {
+		return rec, false, err
+	}
+	return rec, true, r.match(rec)
+}
+
+// Record makes the row that says r was answered with out.
+func (r Request) Record(now hub.Micros, state store.ReceiptState, out any) (store.Receipt, error) {
 	body, err := json.Marshal(out)
 	if err != nil {
 		return store.Receipt{}, fmt.Errorf("recording %s: %w", r.Op, err)
@@ -100,13 +116,10 @@ func (r Request) record(now hub.Micros, state store.ReceiptState, out any) (stor
 	}, nil
 }
 
-func replay[T any, P Result[T]](rec store.Receipt, r Request) (T, error) {
+func replay[T any, P Result[T]](rec store.Receipt) (T, error) {
 	var out T
-	if err := r.match(rec); err != nil {
-		return out, err
-	}
 	if err := json.Unmarshal(rec.Body, &out); err != nil {
-		return out, fmt.Errorf("reading the receipt of %s: %w", r.Key, err)
+		return out, fmt.Errorf("reading the receipt of %s: %w", rec.Key, err)
 	}
 	P(&out).Mut().Replayed = true
 	return out, nil

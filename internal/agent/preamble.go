@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/safetext"
+)
+
+// PreambleInput is what a worker has to know. Bin and Worktree are absolute;
+// Worktree is the folder that the agent is started in.
+type PreambleInput struct {
+	Worktree string
+	Task     hub.TaskID
+	Dispatch hub.DispatchID
+	Bin      string
+	Spec     string
+}
+
+const preambleText = `You are a worker of wavehub. Do the task at the end of this text, then report it.
+
+Worktree:  %[1]s
+Task:      %[2]s
+Dispatch:  %[3]s
+
+Report with these commands, run in a shell of this session. They find your identity by themselves.
+
+When the task is done (say what you did and found; this ends the task):
+    %[4]s done "what was done"
+When it cannot be done (say why; this ends the task too):
+    %[4]s done "why it failed" --failed
+A long report can come from a file or from standard input:
+    %[4]s done --body-file report.md
+    %[4]s done --body-file -
+When you need an answer before you can go on (waits for it and prints it):
+    %[4]s ask --question "your question" --option "first" --option "second" --timeout 90s
+    If no answer came in time, the command prints how to resume the wait.
+To tell how far you are, without ending the task:
+    %[4]s send --type status --subject "short" --body "more"
+To read guidance that was sent to you:
+    %[4]s check
+
+Report once, with done, as your last act. Exit code 0 means that the report is safe, even if the hub cannot be reached now.
+
+The task:
+
+%[5]s
+`
+
+// Preamble returns the prompt of one attempt: who and where the worker is, the
+// exact commands to report with, and the Task's text verbatim at the end.
+func Preamble(in PreambleInput) string {
+	return fmt.Sprintf(preambleText, safetext.Line(in.Worktree, 4096), in.Task, in.Dispatch,
+		quote(in.Bin, runtime.GOOS == "windows"), strings.TrimRight(in.Spec, "\n"))
+}
+
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./:\\+@-]+$`)
+
+// quote makes a path one word of a shell command: in double quotes, which all
+// shells take, unless it holds what they would expand.
+func quote(path string, windows bool) string {
+	if windows || plainPath.MatchString(path) && !strings.Contains(path, `\`) {
+		return `"` + path + `"`
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

@@ -1,0 +1,5 @@
+//go:build unix
+
+package agent
+
+func findShell() (string, error) { return find("sh") }

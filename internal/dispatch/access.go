@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/mail"
+	"github.com/wavehub/wavehub/internal/run"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Access decides who may use which mailbox; it implements mail.Access.
+type Access struct{}
+
+// dispatchGeneration is the one generation of a Dispatch's mailbox.
+const dispatchGeneration = 1
+
+// Consume returns the generation and Run of a caller that may consume the box.
+func (Access) Consume(tx mail.AccessTx, p hub.Principal, box hub.Box) (int64, hub.RunID, error) {
+	if id, ok := box.Run(); ok {
+		gen, err := run.RequireConsumer(tx, p, id)
+		return gen, id, err
+	}
+	a, err := own(tx, p, box)
+	if err != nil {
+		return 0, "", err
+	}
+	if a.Capability == hub.CapFenced || a.Capability == hub.CapSettled {
+		return 0, "", inactive(a.Dispatch, "has ended")
+	}
+	return dispatchGeneration, a.Run, nil
+}
+
+// Proven returns the generation that p's proof stands for, fenced or not.
+func (Access) Proven(tx mail.AccessTx, p hub.Principal, box hub.Box) (int64, error) {
+	if id, ok := box.Run(); ok {
+		proof, err := run.Proof(tx, p)
+		if err != nil || proof.Run != id {
+			return 0, err
+		}
+		return proof.Generation, nil
+	}
+	_, err := own(tx, p, box)
+	return dispatchGeneration, err
+}
+
+// Read returns the Run of a mailbox whose history p may read.
+func (Access) Read(tx mail.AccessTx, p hub.Principal, box hub.Box) (hub.RunID, error) {
+	if id, ok := box.Run(); ok {
+		if p.Kind != hub.Operator && p.Kind != hub.Reader {
+			return "", hub.Errorf(hub.CodeOutOfScope, "a Dispatch reads its own mailbox only")
+		}
+		_, err := tx.Run(id)
+		return id, err
+	}
+	a, err := own(tx, p, box)
+	return a.Run, err
+}
+
+// own returns the attachment whose mailbox the box is, if p is its worker.
+func own(tx mail.AccessTx, p hub.Principal, box hub.Box) (hub.Attachment, error) {
+	id, ok := box.Dispatch()
+	if !ok {
+		return hub.Attachment{}, hub.Errorf(hub.CodeMailboxNotFound, "%q is no mailbox: run:<id> or dispatch:<id>", box)
+	}
+	if p.Kind != hub.DispatchCap || p.ID != string(id) {
+		return hub.Attachment{}, hub.Errorf(hub.CodeOutOfScope, "only its own worker uses %s", box)
+	}
+	return attachmentOf(tx, p)
+}
+
+type attachmentTx interface {
+	store.AttachmentReader
+	store.CredentialReader
+}
+
+// attachmentOf returns the attachment that p's capability names.
+func attachmentOf(tx attachmentTx, p hub.Principal) (hub.Attachment, error) {
+	c, ok, err := tx.Credential(p.Credential)
+	if err != nil {
+		return hub.Attachment{}, err
+	}
+	if !ok || c.Kind != store.CredDispatch || c.Subject != p.ID {
+		return hub.Attachment{}, hub.Errorf(hub.CodeInvalidToken, "the capability is not known here")
+	}
+	a, ok, err := tx.Attachment(c.Home, hub.DispatchID(p.ID))
+	if err == nil && !ok {
+		err = hub.Errorf(hub.CodeDispatchNotFound, "%s is not attached here", p.ID)
+	}
+	return a, err
+}
+
+func inactive(id hub.DispatchID, why string) error {
+	return hub.Errorf(hub.CodeDispatchInactive, "%s %s", id, why)
+}

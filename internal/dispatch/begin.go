@@ -1,0 +1,99 @@
+package dispatch
+
+import (
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Attempt is the argument of Begin: a start that has been validated.
+type Attempt struct {
+	ID          hub.DispatchID
+	Task        hub.TaskID
+	RetryOf     hub.DispatchID
+	Server      hub.Server
+	Pin         hub.Pin
+	Request     hub.RequestID
+	Quiet       bool
+	Receipt     hub.Receipt
+	PeerRequest []byte // the exact body for the peer; nil for a local start
+}
+
+// Begin creates the Dispatch and moves its Task, in one transaction, if the
+// Task may be started.
+func Begin(tx store.Tx, in Attempt) (hub.Dispatch, error) {
+	t, err := tx.Task(in.Task)
+	if err != nil {
+		return hub.Dispatch{}, err
+	}
+	if err := startable(tx, t, in.RetryOf); err != nil {
+		return hub.Dispatch{}, err
+	}
+	d := hub.Dispatch{
+		ID: in.ID, Task: t.ID, Run: t.Run, State: hub.Starting, RetryOf: in.RetryOf, Server: in.Server,
+		Pin: in.Pin, Request: in.Request, Quiet: in.Quiet, CreatedAt: tx.Now(), Version: 1,
+	}
+	if err := tx.PutDispatch(d, in.Receipt, in.PeerRequest); err != nil {
+		return d, err
+	}
+	t.Latest, t.State, t.UpdatedAt = d.ID, hub.TaskStateFor(d.State), tx.Now()
+	t.Version++
+	return d, tx.SaveTask(t)
+}
+
+func startable(tx store.DispatchReader, t hub.Task, retryOf hub.DispatchID) error {
+	var latest *hub.Dispatch
+	if t.Latest != "" {
+		d, err := tx.Dispatch(t.Latest)
+		if err != nil {
+			return err
+		}
+		latest = &d
+	}
+	if e := hub.Startable(t, latest, retryOf); e != nil {
+		return e
+	}
+	return nil
+}
+
+// Attach records the owner's side of a Dispatch: its attachment, its mailbox
+// and the hash of its capability.
+func Attach(tx store.Tx, a hub.Attachment, capability string) error {
+	if err := tx.PutAttachment(a); err != nil {
+		return err
+	}
+	if err := tx.PutMailbox(store.Mailbox{Box: a.Dispatch.Box()}); err != nil {
+		return err
+	}
+	return tx.PutCredential(store.Credential{
+		Sum: capability, Kind: store.CredDispatch, Subject: string(a.Dispatch), Home: a.Home,
+	})
+}
+
+// Start is how a start ended, as its home learns it.
+type Start struct {
+	Event   hub.EventKind // EvStarted, EvStartFailed or EvStartLost
+	Reason  string
+	Receipt hub.Receipt
+	// Answered says that a call returns this end; else a failure is mailed.
+	Answered bool
+}
+
+// EndStart applies the end of a start and returns its receipt with the state
+// that the Dispatch has now: a quick worker may have settled it already.
+func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
+	d, err := tx.Dispatch(id)
+	if err != nil {
+		return in.Receipt, err
+	}
+	nd, changed, _, err := apply(tx, d, hub.Event{Kind: in.Event, Reason: in.Reason}, "")
+	if err != nil {
+		return in.Receipt, err
+	}
+	in.Receipt.DispatchState = nd.State
+	if changed && nd.State == hub.Failed && !in.Answered {
+		if err := postEnd(tx, nd, "The start failed: "+in.Reason); err != nil {
+			return in.Receipt, err
+		}
+	}
+	return in.Receipt, tx.SaveStartReceipt(id, in.Receipt)
+}

@@ -1,0 +1,88 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Quota of stale history that a home keeps of one Dispatch.
+const (
+	staleItems = 16
+	staleBytes = 64 << 10
+)
+
+// settleReport judges a report at home and posts it: as mail when it settles,
+// as stale history when it comes too late, not at all when it is a duplicate.
+func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub.Verdict, string, int64, error) {
+	e := hub.Event{
+		Kind: hub.EvReport, Outcome: r.Outcome, Evidence: r.Evidence, Sum: r.Sum(m.Body),
+		Reason: r.Reason, ExitCode: r.ExitCode,
+	}
+	nd, changed, v, err := apply(tx, d, e, m.Body)
+	if err != nil || v == hub.VerdictDuplicate {
+		return v, "", 0, err
+	}
+	m.Stale = v == hub.VerdictStale || nd.Quiet
+	reason := ""
+	if v == hub.VerdictStale {
+		reason = "the Dispatch is " + string(nd.State)
+		kept, err := keepStale(tx, d.ID, m)
+		if err != nil || !kept {
+			return v, reason, 0, err
+		}
+	}
+	if changed {
+		r.Reason = nd.Reason
+	}
+	if m.Payload, err = json.Marshal(r); err != nil {
+		return v, reason, 0, err
+	}
+	seq, err := tx.Append(m)
+	return v, reason, seq, err
+}
+
+// keepStale reports whether the home's quota of stale history has room.
+func keepStale(tx store.MailReader, d hub.DispatchID, m hub.Message) (bool, error) {
+	items, bytes, err := tx.StaleKept(d)
+	return items < staleItems && bytes+m.Bytes() <= staleBytes, err
+}
+
+// settleExit ends a Dispatch whose process is proven gone. It does nothing to
+// one that a report has settled.
+func settleExit(tx store.Tx, d hub.Dispatch, exit hub.ExitItem) error {
+	nd, changed, _, err := apply(tx, d, hub.Event{Kind: hub.EvExit, ExitCode: exit.ExitCode}, "")
+	if err != nil || !changed {
+		return err
+	}
+	return postEnd(tx, nd, "The worker's process "+describeExit(exit)+" without a report.")
+}
+
+func describeExit(exit hub.ExitItem) string {
+	switch {
+	case exit.Signal != "":
+		return "was ended by " + exit.Signal
+	case exit.ExitCode != nil:
+		return fmt.Sprintf("exited with code %d", *exit.ExitCode)
+	default:
+		return "has ended (its exit code is not known)"
+	}
+}
+
+// postEnd puts the one worker_done of an end that no report and no answer told.
+func postEnd(tx store.Tx, d hub.Dispatch, body string) error {
+	payload, err := json.Marshal(hub.Report{
+		Task: d.Task, Dispatch: d.ID, Outcome: d.Outcome, Evidence: d.Evidence, Reason: d.Reason, ExitCode: d.ExitCode,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = tx.Append(hub.Message{
+		ID: hub.NewMessageID(), Run: d.Run, From: "hub", To: d.Run.Box(), Type: hub.TypeWorkerDone,
+		Subject: string(d.State) + ": " + string(d.ID), Body: body, Payload: payload,
+		Stale: d.Quiet, CreatedAt: tx.Now(),
+	})
+	return err
+}

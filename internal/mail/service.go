@@ -1,0 +1,229 @@
+package mail
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Access proves who may consume and read a mailbox.
+type Access interface {
+	// Consume returns the caller's generation and the mailbox's Run if p is
+	// the consumer of the box.
+	Consume(tx AccessTx, p hub.Principal, box hub.Box) (generation int64, run hub.RunID, err error)
+	// Proven is the generation that p's proof stands for, fenced or not.
+	Proven(tx AccessTx, p hub.Principal, box hub.Box) (int64, error)
+	// Read returns the mailbox's Run if p may read its history.
+	Read(tx AccessTx, p hub.Principal, box hub.Box) (hub.RunID, error)
+}
+
+// AccessTx is what Access may look at.
+type AccessTx interface {
+	store.RunReader
+	store.AttachmentReader
+	store.CredentialReader
+}
+
+// Bus wakes waiters after a commit.
+type Bus interface {
+	Subscribe(topic, key string) (woken <-chan struct{}, cancel func())
+}
+
+// Service is the mailboxes' use-cases.
+type Service struct {
+	Store  store.Store
+	Access Access
+	Bus    Bus
+	// Draining is closed when the hub stops; waits end with hub_draining.
+	Draining <-chan struct{}
+
+	waiters waiters
+	flights receipt.Flights
+}
+
+// Check acknowledges in.Ack, then returns the next batch, waiting for it up to
+// in.WaitMS. If ctx ends while it waits, the recorded ack stays.
+func (s *Service) Check(ctx context.Context, r receipt.Request, in CheckInput) (Batch, error) {
+	if err := in.Validate(); err != nil {
+		return Batch{}, err
+	}
+	for {
+		fl, mine, err := s.flights.Join(r)
+		if err != nil {
+			return Batch{}, err
+		}
+		if mine {
+			b, err := s.check(ctx, r, in)
+			s.flights.Land(fl, b, err)
+			return b, err
+		}
+		answer, err := fl.Wait(ctx)
+		if ctx.Err() != nil || err != nil && !errors.Is(err, context.Canceled) {
+			return Batch{}, errors.Join(err, ctx.Err())
+		}
+		if err == nil {
+			b := answer.(Batch)
+			b.Mutation.Replayed = true
+			return b, nil
+		}
+		// Its caller left before there was an answer: this call takes its place.
+	}
+}
+
+func (s *Service) check(ctx context.Context, r receipt.Request, in CheckInput) (Batch, error) {
+	if in.WaitMS == 0 {
+		return s.ackAndLook(ctx, r, in, false)
+	}
+	woken, cancel := s.Bus.Subscribe(string(hub.TopicMailbox), string(in.Box))
+	defer cancel()
+	release, err := s.claim(ctx, r.Principal, in.Box)
+	if err != nil {
+		return Batch{}, err
+	}
+	defer release()
+	deadline := time.NewTimer(time.Duration(in.WaitMS) * time.Millisecond)
+	defer deadline.Stop()
+	for {
+		b, err := s.ackAndLook(ctx, r, in, true)
+		if err != nil || b.Delivery != "" || b.Mutation.Replayed {
+			return b, err
+		}
+		select {
+		case <-woken:
+		case <-deadline.C:
+			return s.timedOut(ctx, r, b)
+		case <-ctx.Done():
+			return b, ctx.Err()
+		case <-s.Draining:
+			return b, hub.Errorf(hub.CodeHubDraining, "the hub is stopping; nothing was consumed")
+		}
+	}
+}
+
+func (s *Service) claim(ctx context.Context, p hub.Principal, box hub.Box) (release func(), err error) {
+	var gen int64
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		if gen, _, err = s.Access.Consume(rx, p, box); err != nil {
+			return err
+		}
+		_, err = rx.Mailbox(box)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.waiters.claim(box, gen, time.Now())
+}
+
+// ackAndLook is one transaction. waiting says that the caller goes on waiting
+// if there is no mail: an ack is then recorded as running.
+func (s *Service) ackAndLook(ctx context.Context, r receipt.Request, in CheckInput, waiting bool) (Batch, error) {
+	var b Batch
+	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		rec, found, err := receipt.Find(tx, r)
+		if err != nil {
+			return err
+		}
+		if found && rec.State == store.ReceiptDone {
+			b, err = s.rebuild(tx, r.Principal, in.Box, rec)
+			return err
+		}
+		b, err = s.step(tx, r, in, found, waiting)
+		return err
+	})
+	return b, err
+}
+
+func (s *Service) step(tx store.Tx, r receipt.Request, in CheckInput, found, waiting bool) (Batch, error) {
+	gen, run, err := s.Access.Consume(tx, r.Principal, in.Box)
+	if err != nil {
+		return Batch{}, err
+	}
+	if in.Ack != "" && !found {
+		if err := ack(tx, in.Box, gen, in.Ack); err != nil {
+			return Batch{}, err
+		}
+	}
+	b, err := look(tx, gen, in, waiting)
+	if err != nil {
+		return Batch{}, err
+	}
+	b.Run, b.Acknowledged, b.generation = run, in.Ack, gen
+	b.Mutation.RequestID = r.Key
+	if b.Messages == nil {
+		b.Messages = []hub.Message{}
+	}
+	return b, s.record(tx, r, b, found, waiting && b.Delivery == "")
+}
+
+// record keeps what the check changed; a step that changed nothing is not kept.
+func (s *Service) record(tx store.Tx, r receipt.Request, b Batch, found, running bool) error {
+	state := store.ReceiptDone
+	if running {
+		state = store.ReceiptRunning
+	}
+	if b.Delivery == "" && (b.Acknowledged == "" || found) {
+		return nil
+	}
+	rec, err := recordOf(tx, r, state, b)
+	if err != nil {
+		return err
+	}
+	if found {
+		return tx.SaveReceipt(rec)
+	}
+	return tx.PutReceipt(rec)
+}
+
+func recordOf(tx store.Tx, r receipt.Request, state store.ReceiptState, b Batch) (store.Receipt, error) {
+	rec, err := r.Record(tx.Now(), state, b)
+	rec.Generation, rec.Object, rec.Run = b.generation, string(b.Delivery), b.Run
+	return rec, err
+}
+
+// rebuild answers a replay: the generation that got the batch sees it again,
+// also when it has been fenced since.
+func (s *Service) rebuild(tx store.Tx, p hub.Principal, box hub.Box, rec store.Receipt) (Batch, error) {
+	var b Batch
+	gen, err := s.Access.Proven(tx, p, box)
+	if err != nil {
+		return b, err
+	}
+	if rec.Generation != gen {
+		return b, hub.Errorf(hub.CodeConsumerFenced, "the record belongs to another consumer")
+	}
+	if err := json.Unmarshal(rec.Body, &b); err != nil {
+		return b, err
+	}
+	b.Mutation.Replayed, b.Messages = true, []hub.Message{}
+	if b.Delivery == "" {
+		return b, nil
+	}
+	d, _, err := tx.Delivery(b.Delivery)
+	if err != nil {
+		return b, err
+	}
+	b.Messages, err = tx.Between(d.Box, d.FirstSeq, d.LastSeq)
+	return b, err
+}
+
+// timedOut ends a wait; with an ack on record the record becomes final.
+func (s *Service) timedOut(ctx context.Context, r receipt.Request, b Batch) (Batch, error) {
+	b.TimedOut = true
+	if b.Acknowledged == "" {
+		return b, nil
+	}
+	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		rec, err := recordOf(tx, r, store.ReceiptDone, b)
+		if err != nil {
+			return err
+		}
+		return tx.SaveReceipt(rec)
+	})
+	return b, err
+}

@@ -1,0 +1,115 @@
+package run
+
+import (
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// RequireConsumer returns the Run's present generation if p is its consumer.
+// A former consumer gets consumer_fenced, anybody else consumer_required.
+func RequireConsumer(tx store.RunReader, p hub.Principal, id hub.RunID) (int64, error) {
+	r, err := tx.Run(id)
+	if err != nil {
+		return 0, err
+	}
+	if p.Kind != hub.Operator {
+		return 0, required(tx, r)
+	}
+	proof, err := Proof(tx, p)
+	switch {
+	case err != nil:
+		return 0, err
+	case proof.Run != id:
+		return 0, required(tx, r)
+	case proof.Generation != r.Generation:
+		return 0, fenced(r)
+	}
+	return r.Generation, nil
+}
+
+// Proof is the Run and generation that p's context or consumer token stands
+// for, zero for neither; both given must agree.
+func Proof(tx store.RunReader, p hub.Principal) (hub.ConsumerProof, error) {
+	if p.Context == "" {
+		return p.Consumer, nil
+	}
+	b, ok, err := tx.Binding(p.Context)
+	if err != nil || !ok {
+		return p.Consumer, err
+	}
+	byContext := hub.ConsumerProof{Run: b.Run, Generation: b.Generation}
+	if p.Consumer != (hub.ConsumerProof{}) && p.Consumer != byContext {
+		return hub.ConsumerProof{}, hub.Invalid("Wavehub-Consumer", "the token and the terminal stand for different consumers; give one of them")
+	}
+	return byContext, nil
+}
+
+func required(tx store.RunReader, r hub.Run) error {
+	e := hub.Errorf(hub.CodeConsumerRequired, "only the consumer of %s may do this; it has %s", r.ID, holder(tx, r))
+	e.Hint = "become its consumer, which fences the present one"
+	return e.WithNext("wavehub", "run", "use", string(r.ID))
+}
+
+func holder(tx store.RunReader, r hub.Run) string {
+	b, ok, err := tx.Holder(r.ID)
+	switch {
+	case err == nil && ok:
+		return "one bound to the terminal " + b.Context
+	case r.Generation == 0:
+		return "never had one"
+	default:
+		return "at most one that holds a consumer token"
+	}
+}
+
+func fenced(r hub.Run) error {
+	e := hub.Errorf(hub.CodeConsumerFenced, "another consumer has taken %s over (generation %d)", r.ID, r.Generation)
+	e.Hint = "take it back only if you mean to"
+	return e.WithNext("wavehub", "run", "use", string(r.ID))
+}
+
+// Detail is a Run with its mailbox and the last changes of its binding. Fenced
+// says that the binding it was found by is no longer the present one.
+type Detail struct {
+	Run     hub.Run
+	Mailbox store.Mailbox
+	Audit   []hub.Audit
+	Fenced  bool
+}
+
+const auditShown = 20
+
+type detailRx interface {
+	store.RunReader
+	Mailbox(hub.Box) (store.Mailbox, error)
+}
+
+// Show reads one Run.
+func Show(rx detailRx, id hub.RunID) (Detail, error) {
+	r, err := rx.Run(id)
+	if err != nil {
+		return Detail{}, err
+	}
+	mb, err := rx.Mailbox(id.Box())
+	if err != nil {
+		return Detail{}, err
+	}
+	rows, err := rx.Audits(id, auditShown)
+	return Detail{Run: r, Mailbox: mb, Audit: rows}, err
+}
+
+// Current reads the Run that p is or was bound to.
+func Current(rx detailRx, p hub.Principal) (Detail, error) {
+	proof, err := Proof(rx, p)
+	if err != nil {
+		return Detail{}, err
+	}
+	if proof.Run == "" {
+		e := hub.Errorf(hub.CodeRunRequired, "no Run is named and this caller is bound to none")
+		e.Hint = "create one, or use one that exists"
+		return Detail{}, e.WithNext("wavehub", "run", "create", "--objective", "…").WithNext("wavehub", "run", "list")
+	}
+	d, err := Show(rx, proof.Run)
+	d.Fenced = err == nil && d.Run.Generation != proof.Generation
+	return d, err
+}

@@ -1,0 +1,232 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+type createTaskTx interface {
+	store.Tasks
+	Run(hub.RunID) (hub.Run, error)
+	Now() hub.Micros
+}
+
+// CreateTasks stores Tasks of one Run together. Dependencies are ids of stored
+// Tasks of that Run, or of others in ts. Nothing is stored if one is missing or
+// if they form a cycle.
+func CreateTasks(tx createTaskTx, id hub.RunID, ts []hub.Task) ([]hub.Task, error) {
+	if _, err := tx.Run(id); err != nil {
+		return nil, err
+	}
+	sorted, err := inOrder(ts)
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[hub.TaskID]hub.TaskState, len(sorted))
+	out := make([]hub.Task, 0, len(sorted))
+	for _, t := range sorted {
+		t.Run, t.Version, t.CreatedAt, t.UpdatedAt = id, 1, tx.Now(), tx.Now()
+		if t, err = createOne(tx, t, states); err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+func createOne(tx createTaskTx, t hub.Task, states map[hub.TaskID]hub.TaskState) (hub.Task, error) {
+	if err := checkTask(t); err != nil {
+		return t, err
+	}
+	deps := make([]hub.TaskState, 0, len(t.Dependencies))
+	for _, d := range t.Dependencies {
+		s, err := stateOf(tx, t.Run, d, states)
+		if err != nil {
+			return t, err
+		}
+		deps = append(deps, s)
+	}
+	t.State = hub.Readiness(deps)
+	states[t.ID] = t.State
+	return t, tx.PutTask(t)
+}
+
+func stateOf(tx store.TaskReader, run hub.RunID, id hub.TaskID, known map[hub.TaskID]hub.TaskState) (hub.TaskState, error) {
+	if s, ok := known[id]; ok {
+		return s, nil
+	}
+	t, err := tx.Task(id)
+	if err == nil && t.Run == run {
+		return t.State, nil
+	}
+	if err != nil && !hub.IsCode(err, hub.CodeTaskNotFound) {
+		return "", err
+	}
+	e := hub.Errorf(hub.CodeTaskNotFound, "dependency %q is no Task of %s", id, run)
+	e.Field = "dependencies"
+	return "", e
+}
+
+func checkTask(t hub.Task) error {
+	switch {
+	case strings.TrimSpace(t.Spec) == "":
+		return hub.Invalid("spec", "say what is to be done")
+	case len(t.Dependencies) > hub.MaxDependencies:
+		return hub.Invalid("dependencies", "at most %d are taken", hub.MaxDependencies)
+	case t.Verify == hub.VerifyRequired && t.VerifyCmd == "":
+		return hub.Invalid("verify", "required needs a verify_cmd")
+	}
+	if err := hub.CheckText("spec", t.Spec, hub.MaxSpecBytes); err != nil {
+		return err
+	}
+	return hub.CheckText("title", t.Title, hub.MaxTitleBytes)
+}
+
+// inOrder dedupes dependencies and sorts ts so that each comes behind those
+// among ts that it depends on; a cycle is refused by name.
+func inOrder(ts []hub.Task) ([]hub.Task, error) {
+	index := make(map[hub.TaskID]int, len(ts))
+	for i := range ts {
+		index[ts[i].ID] = i
+	}
+	s := sorter{tasks: ts, index: index, mark: make([]mark, len(ts))}
+	for i := range ts {
+		if err := s.visit(i); err != nil {
+			return nil, err
+		}
+	}
+	return s.out, nil
+}
+
+type mark uint8
+
+const (
+	unseen mark = iota
+	onPath
+	placed
+)
+
+type sorter struct {
+	tasks []hub.Task
+	index map[hub.TaskID]int
+	mark  []mark
+	path  []hub.TaskID
+	out   []hub.Task
+}
+
+func (s *sorter) visit(i int) error {
+	t := s.tasks[i]
+	switch s.mark[i] {
+	case placed:
+		return nil
+	case onPath:
+		return cycle(append(s.path[slices.Index(s.path, t.ID):], t.ID))
+	case unseen:
+	}
+	s.mark[i], s.path = onPath, append(s.path, t.ID)
+	t.Dependencies = dedupe(t.Dependencies)
+	for _, d := range t.Dependencies {
+		if j, ok := s.index[d]; ok {
+			if err := s.visit(j); err != nil {
+				return err
+			}
+		}
+	}
+	s.mark[i], s.path = placed, s.path[:len(s.path)-1]
+	s.out = append(s.out, t)
+	return nil
+}
+
+func cycle(path []hub.TaskID) error {
+	names := make([]string, len(path))
+	for i, p := range path {
+		names[i] = string(p)
+	}
+	e := hub.Errorf(hub.CodeInvalidArgument, "dependencies form a cycle: %s", strings.Join(names, " → "))
+	e.Field = "dependencies"
+	return e
+}
+
+func dedupe(ids []hub.TaskID) []hub.TaskID {
+	out := make([]hub.TaskID, 0, len(ids))
+	for _, d := range ids {
+		if !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+type unlockTx interface {
+	store.Tasks
+	Now() hub.Micros
+}
+
+// Unlock makes the pending Tasks ready whose last open dependency done was.
+func Unlock(tx unlockTx, done hub.Task) error {
+	if done.State != hub.TaskCompleted {
+		return nil
+	}
+	ids, err := tx.Dependents(done.ID)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := refresh(tx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func refresh(tx unlockTx, id hub.TaskID) error {
+	t, err := tx.Task(id)
+	if err != nil || t.State != hub.TaskPending {
+		return err
+	}
+	deps := make([]hub.TaskState, 0, len(t.Dependencies))
+	for _, d := range t.Dependencies {
+		dep, err := tx.Task(d)
+		if err != nil {
+			return err
+		}
+		deps = append(deps, dep.State)
+	}
+	if t.State = hub.Readiness(deps); t.State == hub.TaskPending {
+		return nil
+	}
+	t.Version++
+	t.UpdatedAt = tx.Now()
+	return tx.SaveTask(t)
+}
+
+// Created is a stored Task. Its spec is left out of the receipt and read again
+// for each answer.
+type Created struct {
+	Task     hub.Task     `json:"task"`
+	Mutation hub.Mutation `json:"mutation"`
+}
+
+// Mut returns the mutation, for the receipt gate.
+func (c *Created) Mut() *hub.Mutation { return &c.Mutation }
+
+// CreateTask is the verb behind the gate.
+func (s *Service) CreateTask(ctx context.Context, r receipt.Request, id hub.RunID, t hub.Task) (Created, error) {
+	out, err := receipt.Do(ctx, s.Store, store.New, r, func(tx store.Tx) (Created, error) {
+		t := t
+		t.ID = hub.NewTaskID()
+		ts, err := CreateTasks(tx, id, []hub.Task{t})
+		if err != nil {
+			return Created{}, err
+		}
+		ts[0].Spec = ""
+		return Created{Task: ts[0]}, nil
+	})
+	out.Task.Spec = t.Spec // the payload is equal, or the gate has refused
+	return out, err
+}
