@@ -25,7 +25,7 @@ func Begin(tx store.Tx, in Attempt) (hub.Dispatch, error) {
 	if err != nil {
 		return hub.Dispatch{}, err
 	}
-	if err := startable(tx, t, in.RetryOf); err != nil {
+	if err := Startable(tx, t, in.RetryOf); err != nil {
 		return hub.Dispatch{}, err
 	}
 	d := hub.Dispatch{
@@ -40,7 +40,8 @@ func Begin(tx store.Tx, in Attempt) (hub.Dispatch, error) {
 	return d, tx.SaveTask(t)
 }
 
-func startable(tx store.DispatchReader, t hub.Task, retryOf hub.DispatchID) error {
+// Startable tells why a start of t would be refused, nil if it would not.
+func Startable(tx store.DispatchReader, t hub.Task, retryOf hub.DispatchID) error {
 	var latest *hub.Dispatch
 	if t.Latest != "" {
 		d, err := tx.Dispatch(t.Latest)
@@ -74,12 +75,12 @@ type Start struct {
 	Event   hub.EventKind // EvStarted, EvStartFailed or EvStartLost
 	Reason  string
 	Receipt hub.Receipt
-	// Answered says that a call returns this end; else a failure is mailed.
-	Answered bool
 }
 
 // EndStart applies the end of a start and returns its receipt with the state
-// that the Dispatch has now: a quick worker may have settled it already.
+// that the Dispatch has now: a quick worker may have settled it already. A
+// failure that no call answered any more, since the start had been unknown, is
+// mailed.
 func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
 	d, err := tx.Dispatch(id)
 	if err != nil {
@@ -90,7 +91,7 @@ func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
 		return in.Receipt, err
 	}
 	in.Receipt.DispatchState = nd.State
-	if changed && nd.State == hub.Failed && !in.Answered {
+	if changed && nd.State == hub.Failed && d.State == hub.StartUnknown {
 		if err := postEnd(tx, nd, "The start failed: "+in.Reason); err != nil {
 			return in.Receipt, err
 		}

@@ -28,9 +28,9 @@ func Fence(tx store.Tx, id hub.DispatchID, order hub.FenceItem) (d hub.Dispatch,
 	return d, false, tx.SaveAttachment(a)
 }
 
-// EndStop applies what could be proved about a stop. When no call waits for it
-// any more, a proof is mailed.
-func EndStop(tx store.Tx, id hub.DispatchID, ev hub.StopEvidence, answered bool) (hub.Dispatch, error) {
+// EndStop applies what could be proved about a stop. A proof that no call
+// answered any more, since the stop had been unknown, is mailed.
+func EndStop(tx store.Tx, id hub.DispatchID, ev hub.StopEvidence) (hub.Dispatch, error) {
 	d, err := tx.Dispatch(id)
 	if err != nil {
 		return d, err
@@ -43,7 +43,7 @@ func EndStop(tx store.Tx, id hub.DispatchID, ev hub.StopEvidence, answered bool)
 		e.Reason = hub.ReasonNeverAttached
 	}
 	nd, changed, _, err := apply(tx, d, e, "")
-	if err != nil || !changed || nd.State != hub.Stopped || answered {
+	if err != nil || !changed || nd.State != hub.Stopped || d.State != hub.StopUnknown {
 		return nd, err
 	}
 	return nd, postEnd(tx, nd, "The worker has been stopped.")

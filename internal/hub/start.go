@@ -284,8 +284,10 @@ type Attachment struct {
 	// Tombstone: a stop came before any start; a late start is refused.
 	Tombstone    bool
 	LastReportAt Micros
-	Verdict      Verdict // on the terminal report, once known
-	Version      int64
+	// ReportSum is the hash of the report that was last accepted from the
+	// worker; Late counts reports taken after the capability ended.
+	ReportSum string
+	Late      int
 }
 
 // CapabilityState is what the credential of a Dispatch still may do.

@@ -25,6 +25,9 @@ func NewGate(w store.Store, spawn func(func(context.Context)) bool) *Gate {
 
 // Operation is a mutation with outside effects.
 type Operation[T any] struct {
+	// Prepare validates with reads outside the store, before anything is
+	// committed; it does not run for a request that is on record.
+	Prepare func(context.Context) error
 	// Begin validates and commits the first stage together with the running
 	// receipt. An error leaves nothing behind.
 	Begin func(store.Tx) (T, error)
@@ -67,6 +70,9 @@ func run[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Operat
 }
 
 func perform[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operation[T]) (T, error) {
+	if err := prepare(ctx, g, r, op.Prepare); err != nil {
+		return *new(T), err
+	}
 	begun, rec, found, err := begin[T, P](ctx, g, r, op)
 	switch {
 	case err != nil:
@@ -87,6 +93,18 @@ func perform[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Ope
 	}
 	P(&out).Mut().RequestID = r.Key
 	return out, finish[T, P](ctx, g, r, out, op.Unknown(out))
+}
+
+func prepare(ctx context.Context, g *Gate, r Request, fn func(context.Context) error) error {
+	var found bool
+	err := g.w.View(ctx, func(rx store.Rx) (err error) {
+		_, found, err = Find(rx, r)
+		return err
+	})
+	if err != nil || found || fn == nil {
+		return err
+	}
+	return fn(ctx)
 }
 
 // begin finds the record of r or makes it, running, with op.Begin.

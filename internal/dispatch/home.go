@@ -1,0 +1,145 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/mail"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// arrival is one relay item at its destination, decoded and checked, with what
+// to do about it. Everything that can be refused is refused before apply.
+type arrival struct {
+	apply func(store.Tx) (*hub.ItemVerdict, error)
+}
+
+// refusal parks a queue: the item cannot be imported, the others can.
+type refusal struct{ reason string }
+
+func (r refusal) Error() string { return r.reason }
+
+func refusef(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
+
+// arriveHome checks an item of a worker's queue against the home's own record.
+func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (arrival, error) {
+	d, err := tx.Dispatch(it.Dispatch)
+	switch {
+	case hub.IsCode(err, hub.CodeDispatchNotFound) || err == nil && d.Server.PeerID != peer.ID:
+		return arrival{}, refusef("unknown_dispatch")
+	case err != nil:
+		return arrival{}, err
+	case d.Pin.StoreID != feed.StoreID || d.Pin.Lineage != peer.Lineage:
+		return arrival{}, refusef("peer_store_changed")
+	}
+	switch it.Kind {
+	case hub.ItemMessage:
+		return arriveMessage(tx, d, it)
+	case hub.ItemExit:
+		var exit hub.ExitItem
+		if err := json.Unmarshal(it.Payload, &exit); err != nil {
+			return arrival{}, refusef("malformed exit: %v", err)
+		}
+		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, settleExit(tx, d, exit) }}, nil
+	case hub.ItemStopped:
+		var stop hub.StopItem
+		if err := json.Unmarshal(it.Payload, &stop); err != nil {
+			return arrival{}, refusef("malformed stop: %v", err)
+		}
+		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+			_, err := EndStop(tx, d.ID, hub.StopEvidence{Proved: stop.Proved, Action: stop.Action, LastError: stop.Reason})
+			return nil, err
+		}}, nil
+	case hub.ItemAnswer, hub.ItemQuestionClosed, hub.ItemFence:
+	}
+	return arrival{}, refusef("a worker's hub cannot send a %s", it.Kind)
+}
+
+// arriveMessage checks a worker's message: its origin is what the Dispatch says
+// it is, whatever the peer wrote.
+func arriveMessage(tx store.Tx, d hub.Dispatch, it hub.Item) (arrival, error) {
+	var m hub.Message
+	if err := json.Unmarshal(it.Payload, &m); err != nil {
+		return arrival{}, refusef("malformed message: %v", err)
+	}
+	if err := hub.CheckMessage(m); err != nil || m.ID != it.ID || !hub.ValidID(hub.PrefixMessage, string(m.ID)) {
+		return arrival{}, refusef("message refused: %v", err)
+	}
+	m.Run, m.From, m.To, m.Stale, m.CreatedAt = d.Run, string(d.ID.Box()), d.Run.Box(), false, tx.Now()
+	known, err := tx.HasMessage(m.ID)
+	if err != nil {
+		return arrival{}, err
+	}
+	if known {
+		return arriveKnown(tx, m)
+	}
+	switch m.Type {
+	case hub.TypeWorkerDone:
+		return arriveReport(d, it, m)
+	case hub.TypeQuestion:
+		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, postQuestion(tx, d, m) }}, nil
+	case hub.TypeStatus, hub.TypeEscalation, hub.TypeHandoff, hub.TypeGuidance:
+		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, postMail(tx, d, m) }}, nil
+	case hub.TypeAnswer, hub.TypeSessionStart, hub.TypeControl, hub.TypeSessionClose, hub.TypeNotice:
+	}
+	return arrival{}, refusef("a worker cannot send a %s", m.Type)
+}
+
+// arriveKnown dedupes by message id; another Dispatch's id is refused.
+func arriveKnown(tx store.Tx, m hub.Message) (arrival, error) {
+	old, err := tx.Message(m.ID)
+	if err != nil {
+		return arrival{}, err
+	}
+	if old.From != m.From {
+		return arrival{}, refusef("message id in use")
+	}
+	return arrival{func(store.Tx) (*hub.ItemVerdict, error) { return nil, nil }}, nil
+}
+
+func arriveReport(d hub.Dispatch, it hub.Item, m hub.Message) (arrival, error) {
+	var r hub.Report
+	if err := json.Unmarshal(m.Payload, &r); err != nil {
+		return arrival{}, refusef("malformed report: %v", err)
+	}
+	if err := r.Check(d.Task, d.ID); err != nil {
+		return arrival{}, refusef("report refused: %v", err)
+	}
+	if r.Evidence != hub.EvidenceReport && r.Evidence != hub.EvidenceResult && r.Evidence != hub.EvidenceExit {
+		return arrival{}, refusef("a report cannot rest on %q", r.Evidence)
+	}
+	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+		v, reason, _, err := settleReport(tx, d, r, m)
+		return &hub.ItemVerdict{Seq: it.Seq, Verdict: v, Reason: reason}, err
+	}}, nil
+}
+
+// postQuestion keeps a question; one of a Dispatch that has ended meanwhile is
+// history, and closed at once.
+func postQuestion(tx store.Tx, d hub.Dispatch, m hub.Message) error {
+	q := hub.Question{Message: m.ID, Run: d.Run, Dispatch: d.ID, State: hub.QuestionPending}
+	if err := tx.PutQuestion(q); err != nil {
+		return err
+	}
+	if err := postMail(tx, d, m); err != nil || d.State.TakesMail() {
+		return err
+	}
+	if err := mail.CloseQuestion(tx, q); err != nil {
+		return err
+	}
+	return tellClosed(tx, d, []hub.Question{q})
+}
+
+// postMail appends a worker's message; of a Dispatch that has ended it is kept
+// as history, within the quota.
+func postMail(tx store.Tx, d hub.Dispatch, m hub.Message) error {
+	if !d.State.TakesMail() {
+		m.Stale = true
+		if kept, err := keepStale(tx, d.ID, m); err != nil || !kept {
+			return err
+		}
+	}
+	_, err := tx.Append(m)
+	return err
+}

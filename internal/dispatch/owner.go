@@ -1,0 +1,232 @@
+package dispatch
+
+import (
+	"encoding/json"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/mail"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// arriveOwner checks an item of a home's queue against the owner's attachment.
+func arriveOwner(tx store.Tx, peer hub.Peer, it hub.Item) (arrival, error) {
+	a, ok, err := tx.Attachment(peer.ID, it.Dispatch)
+	if err != nil {
+		return arrival{}, err
+	}
+	if it.Kind == hub.ItemFence {
+		return arriveFence(peer, it, a, ok)
+	}
+	if !ok {
+		return arrival{}, refusef("unknown_dispatch")
+	}
+	switch it.Kind {
+	case hub.ItemMessage:
+		return arriveGuidance(tx, a, it)
+	case hub.ItemAnswer:
+		return arriveAnswer(tx, a, it)
+	case hub.ItemQuestionClosed:
+		return arriveClosed(tx, a, it)
+	case hub.ItemExit, hub.ItemStopped, hub.ItemFence:
+	}
+	return arrival{}, refusef("a home cannot send a %s", it.Kind)
+}
+
+func arriveFence(peer hub.Peer, it hub.Item, a hub.Attachment, known bool) (arrival, error) {
+	var f hub.FenceItem
+	if err := json.Unmarshal(it.Payload, &f); err != nil {
+		return arrival{}, refusef("malformed fence: %v", err)
+	}
+	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+		if !known {
+			return nil, Entomb(tx, peer.ID, it.Dispatch)
+		}
+		return nil, Order(tx, a, f)
+	}}, nil
+}
+
+// Entomb makes sure that no late start of a fenced Dispatch is accepted, and
+// tells the home that there was none.
+func Entomb(tx store.Tx, home hub.PeerID, id hub.DispatchID) error {
+	a := hub.Attachment{Dispatch: id, Home: home, Tombstone: true, Capability: hub.CapFenced, ExitDone: true, Fenced: true}
+	if err := tx.PutAttachment(a); err != nil {
+		return err
+	}
+	return enqueue(tx, toHome(a), hub.ItemStopped, hub.NewMessageID(), hub.StopItem{Proved: true, Action: hub.ActionNone, Reason: hub.ReasonNeverAttached})
+}
+
+// Order fences the capability and leaves the order to stop on the attachment,
+// for package work to carry out. An order that was carried out stays so.
+func Order(tx store.Tx, a hub.Attachment, f hub.FenceItem) error {
+	if a.Fenced || a.Fence != nil {
+		return nil
+	}
+	a.Fence, a.Capability = &f, hub.CapFenced
+	if _, err := mail.CloseQuestions(tx, a.Dispatch); err != nil {
+		return err
+	}
+	tx.Signal(hub.Signal{Topic: hub.TopicFence, Key: string(a.Dispatch)})
+	return tx.SaveAttachment(a)
+}
+
+// arriveGuidance puts a home's message into the worker's mailbox.
+func arriveGuidance(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
+	var m hub.Message
+	if err := json.Unmarshal(it.Payload, &m); err != nil {
+		return arrival{}, refusef("malformed message: %v", err)
+	}
+	if err := hub.CheckMessage(m); err != nil || m.ID != it.ID || !hub.ValidID(hub.PrefixMessage, string(m.ID)) {
+		return arrival{}, refusef("message refused: %v", err)
+	}
+	m.Run, m.To, m.Stale, m.CreatedAt = a.Run, a.Dispatch.Box(), false, tx.Now()
+	return once(tx, m)
+}
+
+// once appends the message unless its id came before in another epoch.
+func once(tx store.Tx, m hub.Message) (arrival, error) {
+	known, err := tx.HasMessage(m.ID)
+	if err != nil {
+		return arrival{}, err
+	}
+	if known {
+		old, err := tx.Message(m.ID)
+		if err == nil && old.To != m.To {
+			err = refusef("message id in use")
+		}
+		return arrival{func(store.Tx) (*hub.ItemVerdict, error) { return nil, nil }}, err
+	}
+	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+		_, err := tx.Append(m)
+		return nil, err
+	}}, nil
+}
+
+func arriveAnswer(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
+	var item hub.AnswerItem
+	if err := json.Unmarshal(it.Payload, &item); err != nil {
+		return arrival{}, refusef("malformed answer: %v", err)
+	}
+	q, err := ownQuestion(tx, a, item.Question)
+	if err != nil {
+		return arrival{}, err
+	}
+	m := hub.Message{
+		ID: item.Message, Run: a.Run, From: string(a.Run.Box()), To: a.Dispatch.Box(), Type: hub.TypeAnswer,
+		Body: item.Body, Thread: item.Question, ReplyTo: item.Question, CreatedAt: tx.Now(),
+	}
+	if err := hub.CheckMessage(m); err != nil || m.ID != it.ID {
+		return arrival{}, refusef("answer refused: %v", err)
+	}
+	next, err := once(tx, m)
+	if err != nil || q.State != hub.QuestionPending {
+		return next, err
+	}
+	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+		if _, err := mail.Answer(tx, q, item.Body, item.Message); err != nil {
+			return nil, err
+		}
+		return next.apply(tx)
+	}}, nil
+}
+
+func arriveClosed(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
+	var item hub.ClosedItem
+	if err := json.Unmarshal(it.Payload, &item); err != nil {
+		return arrival{}, refusef("malformed question_closed: %v", err)
+	}
+	q, err := ownQuestion(tx, a, item.Question)
+	if err != nil {
+		return arrival{}, err
+	}
+	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+		if q.State != hub.QuestionPending {
+			return nil, nil
+		}
+		return nil, mail.CloseQuestion(tx, q)
+	}}, nil
+}
+
+func ownQuestion(tx store.QuestionReader, a hub.Attachment, id hub.MessageID) (hub.Question, error) {
+	q, err := tx.Question(id)
+	if hub.IsCode(err, hub.CodeQuestionNotFound) || err == nil && q.Dispatch != a.Dispatch {
+		return q, refusef("unknown question")
+	}
+	return q, err
+}
+
+// Exit commits a worker's proven end at its owner: for a launcher that
+// completes by exit first the report that the exit stands for, then the exit
+// itself; for another home both are queued behind everything accepted before.
+func Exit(tx store.Tx, home hub.PeerID, id hub.DispatchID, exit hub.ExitItem, tail string) error {
+	a, ok, err := tx.Attachment(home, id)
+	if err != nil || !ok || a.ExitDone {
+		return err
+	}
+	if a.Completion == "exit" && a.Capability == hub.CapActive && exit.ExitCode != nil {
+		if err := reportExit(tx, &a, exit, tail); err != nil {
+			return err
+		}
+	}
+	if err := commitExit(tx, a, exit); err != nil {
+		return err
+	}
+	if a, _, err = tx.Attachment(home, id); err != nil {
+		return err
+	}
+	a.ExitDone = true
+	if a.Capability != hub.CapSettled {
+		a.Capability = hub.CapFenced
+	}
+	return tx.SaveAttachment(a)
+}
+
+func commitExit(tx store.Tx, a hub.Attachment, exit hub.ExitItem) error {
+	if a.Home != "" {
+		return enqueue(tx, toHome(a), hub.ItemExit, hub.NewMessageID(), exit)
+	}
+	d, err := tx.Dispatch(a.Dispatch)
+	if err != nil {
+		return err
+	}
+	return settleExit(tx, d, exit)
+}
+
+// reportExit writes the report that the exit of such a launcher stands for.
+func reportExit(tx store.Tx, a *hub.Attachment, exit hub.ExitItem, tail string) error {
+	r := hub.Report{Task: a.Task, Dispatch: a.Dispatch, Outcome: hub.OutcomeSucceeded, Evidence: hub.EvidenceExit, ExitCode: exit.ExitCode}
+	if *exit.ExitCode != 0 {
+		r.Outcome, r.Reason = hub.OutcomeFailed, describeExit(exit)
+	}
+	m := hub.Message{
+		ID: hub.NewMessageID(), Run: a.Run, From: string(a.Dispatch.Box()), To: a.Run.Box(), Type: hub.TypeWorkerDone,
+		Subject: "The process " + describeExit(exit), Body: tail, CreatedAt: tx.Now(),
+	}
+	reserve, err := admitReport(a, r.Sum(m.Body), a.LastReportAt)
+	if err != nil {
+		return err
+	}
+	_, err = commitReport(tx, *a, r, m, reserve)
+	return err
+}
+
+// Stopped commits the evidence about a stop that the home ordered: in the
+// home's own record if that is here, else as an item; the answer of a direct
+// stop call says the same.
+func Stopped(tx store.Tx, home hub.PeerID, id hub.DispatchID, ev hub.StopEvidence) error {
+	a, ok, err := tx.Attachment(home, id)
+	if err != nil || !ok || a.Fence == nil || a.Fenced && ev.Proved {
+		return err
+	}
+	request := a.Fence.Request
+	a.Fenced, a.ExitDone = ev.Proved, a.ExitDone || ev.Proved
+	if err := tx.SaveAttachment(a); err != nil {
+		return err
+	}
+	if home == "" {
+		_, err := EndStop(tx, id, ev)
+		return err
+	}
+	return enqueue(tx, toHome(a), hub.ItemStopped, hub.NewMessageID(), hub.StopItem{
+		Request: request, Proved: ev.Proved, Action: ev.Action, Reason: ev.LastError,
+	})
+}

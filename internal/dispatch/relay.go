@@ -1,0 +1,244 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Import commits relay items of one peer: many items and Dispatches in one
+// transaction, each queue only at its next sequence. feed is the source's
+// store, its epoch, and the position behind the last item.
+func (s *Service) Import(ctx context.Context, peer hub.PeerID, dir hub.Direction, feed hub.FeedState, items []hub.Item) (hub.ImportResult, error) {
+	var out hub.ImportResult
+	err := s.Store.Update(ctx, store.Import, func(tx store.Tx) error {
+		p, err := activePeer(tx, peer)
+		if err != nil {
+			return err
+		}
+		im := importer{tx: tx, peer: p, dir: dir, feed: feed, seen: map[hub.DispatchID]*hub.Ack{}}
+		out, err = im.run(items)
+		return err
+	})
+	return out, err
+}
+
+func activePeer(tx store.PeerReader, id hub.PeerID) (hub.Peer, error) {
+	p, err := tx.Peer(id)
+	if err == nil && p.State != hub.PeerActive && p.State != hub.PeerPending {
+		err = hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+	}
+	return p, err
+}
+
+type importer struct {
+	tx   store.Tx
+	peer hub.Peer
+	dir  hub.Direction
+	feed hub.FeedState
+
+	seen  map[hub.DispatchID]*hub.Ack
+	order []hub.DispatchID
+	wants []hub.Want
+	gap   int64 // position of the first item that is neither imported nor parked
+}
+
+func (im *importer) run(items []hub.Item) (hub.ImportResult, error) {
+	for _, it := range items {
+		if err := im.one(it); err != nil {
+			return hub.ImportResult{}, err
+		}
+	}
+	feed := im.feed
+	if im.gap > 0 {
+		feed.Position = im.gap - 1
+	}
+	out := hub.ImportResult{Wants: im.wants, Feed: feed.Position}
+	for _, d := range im.order {
+		out.Acks = append(out.Acks, *im.seen[d])
+	}
+	return out, im.advanceFeed(feed)
+}
+
+// advanceFeed never goes back within one epoch: items sent again for a gap
+// have positions behind us.
+func (im *importer) advanceFeed(feed hub.FeedState) error {
+	old, err := im.tx.Feed(im.peer.ID, im.dir)
+	if err != nil {
+		return err
+	}
+	if old.StoreID == feed.StoreID && old.Epoch == feed.Epoch && old.Position >= feed.Position {
+		return nil
+	}
+	return im.tx.SetFeed(im.peer.ID, im.dir, feed)
+}
+
+func (im *importer) one(it hub.Item) error {
+	key := store.CursorKey{Lineage: im.peer.Lineage, StoreID: im.feed.StoreID, Epoch: im.feed.Epoch, Dispatch: it.Dispatch}
+	cur, err := im.tx.Cursor(key)
+	if err != nil {
+		return err
+	}
+	ack := im.ack(it.Dispatch, cur)
+	if it.Seq <= cur || ack.Parked != "" {
+		return nil
+	}
+	arr, err := im.arrive(it)
+	if refused, ok := errors.AsType[refusal](err); ok {
+		ack.Parked = refused.reason
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if it.Seq > cur+1 {
+		im.missing(it, cur)
+		return nil
+	}
+	verdict, err := arr.apply(im.tx)
+	if err != nil {
+		return err
+	}
+	if verdict != nil {
+		ack.Verdicts = append(ack.Verdicts, *verdict)
+	}
+	ack.Seq = it.Seq
+	return im.tx.Advance(key, it.Seq)
+}
+
+func (im *importer) arrive(it hub.Item) (arrival, error) {
+	if im.dir == hub.ToHome {
+		return arriveHome(im.tx, im.peer, im.feed, it)
+	}
+	return arriveOwner(im.tx, im.peer, it)
+}
+
+func (im *importer) ack(d hub.DispatchID, cur int64) *hub.Ack {
+	if a, ok := im.seen[d]; ok {
+		return a
+	}
+	a := &hub.Ack{Dispatch: d, Seq: cur}
+	im.seen[d] = a
+	im.order = append(im.order, d)
+	return a
+}
+
+func (im *importer) missing(it hub.Item, cur int64) {
+	if im.gap == 0 || it.Pos < im.gap {
+		im.gap = it.Pos
+	}
+	for _, w := range im.wants {
+		if w.Dispatch == it.Dispatch {
+			return
+		}
+	}
+	im.wants = append(im.wants, hub.Want{Dispatch: it.Dispatch, Seq: cur + 1})
+}
+
+// After returns committed items for the peer behind a feed position.
+func (s *Service) After(ctx context.Context, peer hub.PeerID, dir hub.Direction, pos int64, maxBytes int) (items []hub.Item, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		items, err = rx.ItemsAfter(peer, dir, pos, maxBytes)
+		return err
+	})
+	return items, err
+}
+
+// Queue returns the items of one queue again from a sequence on; a parked
+// queue has nothing to send.
+func (s *Service) Queue(ctx context.Context, peer hub.PeerID, dir hub.Direction, d hub.DispatchID, fromSeq int64, maxBytes int) (items []hub.Item, err error) {
+	k := store.QueueKey{Peer: peer, Dispatch: d, Direction: dir}
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		q, err := rx.Queue(k)
+		if err != nil || q.Parked != "" {
+			return err
+		}
+		items, err = rx.QueueItems(k, fromSeq, maxBytes)
+		return err
+	})
+	return items, err
+}
+
+// Feed is how far this hub has come with the peer's log.
+func (s *Service) Feed(ctx context.Context, peer hub.PeerID, dir hub.Direction) (f hub.FeedState, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		f, err = rx.Feed(peer, dir)
+		return err
+	})
+	return f, err
+}
+
+// Acked commits the peer's acks of our queues, with its verdicts on reports.
+func (s *Service) Acked(ctx context.Context, peer hub.PeerID, dir hub.Direction, acks []hub.Ack) error {
+	return s.Store.Update(ctx, store.Import, func(tx store.Tx) error {
+		if _, err := activePeer(tx, peer); err != nil {
+			return err
+		}
+		for _, ack := range acks {
+			k := store.QueueKey{Peer: peer, Dispatch: ack.Dispatch, Direction: dir}
+			if err := acked(tx, k, ack); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func acked(tx store.Tx, k store.QueueKey, ack hub.Ack) error {
+	q, err := tx.Queue(k)
+	if err != nil {
+		return err
+	}
+	if err := tx.AckQueue(k, ack.Seq); err != nil {
+		return err
+	}
+	if q.Parked != ack.Parked {
+		if err := tx.ParkQueue(k, ack.Parked); err != nil {
+			return err
+		}
+	}
+	for _, v := range ack.Verdicts {
+		if err := verdict(tx, k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verdict stores the home's word on a report and moves the capability.
+func verdict(tx store.Tx, k store.QueueKey, v hub.ItemVerdict) error {
+	items, err := tx.QueueItems(k, v.Seq, 1)
+	if err != nil || len(items) == 0 || items[0].Seq != v.Seq || k.Direction != hub.ToHome {
+		return err
+	}
+	id := items[0].ID
+	if err := tx.SetVerdict(id, v.Verdict, v.Reason); err != nil {
+		return err
+	}
+	tx.Signal(hub.Signal{Topic: hub.TopicVerdict, Key: string(id)})
+	a, ok, err := tx.Attachment(k.Peer, k.Dispatch)
+	if err != nil || !ok {
+		return err
+	}
+	a.Capability = capabilityAfter(a, v.Verdict)
+	return tx.SaveAttachment(a)
+}
+
+func capabilityAfter(a hub.Attachment, v hub.Verdict) hub.CapabilityState {
+	switch v {
+	case hub.VerdictAccepted, hub.VerdictDuplicate:
+		return hub.CapSettled
+	case hub.VerdictStale:
+		if a.Capability != hub.CapSettled {
+			return hub.CapFenced
+		}
+	case hub.VerdictRejected:
+		if a.Capability == hub.CapReported {
+			return hub.CapActive
+		}
+	case hub.VerdictNone:
+	}
+	return a.Capability
+}

@@ -1,0 +1,301 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/mail"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/run"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Service is the Dispatches' use-cases that need no effect.
+type Service struct {
+	Store store.Store
+}
+
+// SendInput is a message as its sender gives it. From is never among it.
+type SendInput struct {
+	To      hub.Box         `json:"to"`
+	Type    hub.MessageType `json:"type"`
+	Subject string          `json:"subject"`
+	Body    string          `json:"body"`
+	// Payload is free-form JSON; reports and questions make their own.
+	Payload   json.RawMessage `json:"payload,omitempty"`
+	Thread    hub.MessageID   `json:"thread_id"`
+	Options   []string        `json:"options,omitempty"`
+	Milestone string          `json:"milestone,omitempty"`
+	Report    hub.Report      `json:"report"`
+}
+
+// Results of accepting a message.
+const (
+	SentAccepted = "accepted" // it is in its mailbox
+	SentQueued   = "queued"   // it is durable here and on its way to another hub
+)
+
+// Sent is the answer to a send. Seq is 0 while the message is on its way.
+type Sent struct {
+	Message  hub.MessageID `json:"message_id"`
+	Seq      int64         `json:"seq"`
+	State    string        `json:"state"`
+	Verdict  hub.Verdict   `json:"verdict"`
+	Reason   string        `json:"reason"`
+	Thread   hub.MessageID `json:"thread_id"`
+	Pending  hub.MessageID `json:"pending_question"`
+	Mutation hub.Mutation  `json:"mutation"`
+}
+
+// Mut returns the mutation, for the receipt gate.
+func (s *Sent) Mut() *hub.Mutation { return &s.Mutation }
+
+// Send accepts one message: after it returns, no crash loses it.
+func (s *Service) Send(ctx context.Context, r receipt.Request, in SendInput) (Sent, error) {
+	if err := in.check(); err != nil {
+		return Sent{}, err
+	}
+	return receipt.Do(ctx, s.Store, store.New, r, func(tx store.Tx) (Sent, error) {
+		return Accept(tx, r.Principal, in)
+	})
+}
+
+func (in SendInput) check() error {
+	if in.Type != hub.TypeQuestion && !slices.Contains(hub.Sendable, in.Type) {
+		return hub.Invalid("type", "%q cannot be sent", in.Type)
+	}
+	if len(in.Options) > hub.MaxOptions {
+		return hub.Invalid("options", "at most %d are taken", hub.MaxOptions)
+	}
+	if len(in.Options) > 0 && in.Type != hub.TypeQuestion {
+		return hub.Invalid("options", "only a question has options")
+	}
+	if len(in.Payload) > hub.MaxPayloadBytes {
+		return &hub.Error{Code: hub.CodeTooLarge, Field: "payload", Message: "payload: at most 64 KiB are taken"}
+	}
+	return hub.CheckMessage(hub.Message{Subject: in.Subject, Body: in.Body})
+}
+
+// Accept routes a message by its sender's credential.
+func Accept(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) {
+	switch p.Kind {
+	case hub.DispatchCap:
+		return acceptFromWorker(tx, p, in)
+	case hub.Operator:
+		return acceptFromOperator(tx, p, in)
+	case hub.Reader, hub.PeerKey, hub.Engine, hub.SystemPrincipal:
+	}
+	return Sent{}, hub.Errorf(hub.CodeOutOfScope, "a %s sends no messages", p.Kind)
+}
+
+func acceptFromOperator(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) {
+	if in.Type == hub.TypeWorkerDone || in.Type == hub.TypeQuestion {
+		return Sent{}, hub.Errorf(hub.CodeOutOfScope, "only a Dispatch's own worker sends a %s", in.Type)
+	}
+	payload, err := in.payload()
+	if err != nil {
+		return Sent{}, err
+	}
+	from, err := operatorName(tx, p)
+	if err != nil {
+		return Sent{}, err
+	}
+	m := hub.Message{
+		ID: hub.NewMessageID(), From: from, To: in.To, Type: in.Type, Subject: in.Subject, Body: in.Body,
+		Payload: payload, Thread: in.Thread, CreatedAt: tx.Now(),
+	}
+	if id, ok := in.To.Run(); ok {
+		m.Run = id
+		if _, err := tx.Run(id); err != nil {
+			return Sent{}, err
+		}
+		seq, err := tx.Append(m)
+		return Sent{Message: m.ID, Seq: seq, State: SentAccepted, Thread: m.Thread}, err
+	}
+	id, ok := in.To.Dispatch()
+	if !ok {
+		return Sent{}, hub.Invalid("to", "must be run:<id> or dispatch:<id>")
+	}
+	d, err := tx.Dispatch(id)
+	if err != nil {
+		return Sent{}, err
+	}
+	return sendToWorker(tx, d, m)
+}
+
+// operatorName is "run:<id>" for a Run's consumer, else "operator".
+func operatorName(tx store.RunReader, p hub.Principal) (string, error) {
+	proof, err := run.Proof(tx, p)
+	if err != nil || proof.Run == "" {
+		return string(hub.Operator), err
+	}
+	r, err := tx.Run(proof.Run)
+	if err != nil || r.Generation != proof.Generation {
+		return string(hub.Operator), err
+	}
+	return string(r.ID.Box()), nil
+}
+
+func (in SendInput) payload() (json.RawMessage, error) {
+	if in.Milestone == "" {
+		return in.Payload, nil
+	}
+	if len(in.Payload) > 0 {
+		return nil, hub.Invalid("milestone", "give it or a payload, not both")
+	}
+	return json.Marshal(map[string]string{"milestone": in.Milestone})
+}
+
+// sendToWorker delivers to a Dispatch's mailbox, here or at its owner.
+func sendToWorker(tx store.Tx, d hub.Dispatch, m hub.Message) (Sent, error) {
+	if !d.State.TakesMail() {
+		return Sent{}, inactive(d.ID, "is "+string(d.State)+" and takes no more messages")
+	}
+	m.Run, m.To = d.Run, d.ID.Box()
+	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
+	qs, err := tx.PendingQuestions(d.ID)
+	if err != nil {
+		return out, err
+	}
+	if len(qs) > 0 {
+		out.Pending = qs[0].Message
+	}
+	if d.Local() {
+		out.Seq, err = tx.Append(m)
+		return out, err
+	}
+	out.State = SentQueued
+	if err := enqueueMessage(tx, toWorker(d), m, 0); err != nil {
+		return out, err
+	}
+	return out, tx.Record(m)
+}
+
+func acceptFromWorker(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) {
+	a, err := attachmentOf(tx, p)
+	if err != nil {
+		return Sent{}, err
+	}
+	if in.To != "" {
+		e := hub.Invalid("to", "a Dispatch's only recipient is its own Run; leave it away")
+		return Sent{}, e
+	}
+	m := hub.Message{
+		ID: hub.NewMessageID(), Run: a.Run, From: string(a.Dispatch.Box()), To: a.Run.Box(), Type: in.Type,
+		Subject: in.Subject, Body: in.Body, Thread: in.Thread, CreatedAt: tx.Now(),
+	}
+	switch in.Type {
+	case hub.TypeWorkerDone:
+		return acceptReport(tx, a, in, m)
+	case hub.TypeQuestion:
+		return acceptQuestion(tx, a, in, m)
+	default:
+		if a.Capability == hub.CapSettled || a.Capability == hub.CapFenced {
+			return Sent{}, inactive(a.Dispatch, "has ended")
+		}
+		if m.Payload, err = in.payload(); err != nil {
+			return Sent{}, err
+		}
+		return deliver(tx, a, m, 0)
+	}
+}
+
+// deliver brings a worker's message that is no report home.
+func deliver(tx store.Tx, a hub.Attachment, m hub.Message, reserve int64) (Sent, error) {
+	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
+	if a.Home == "" {
+		seq, err := tx.Append(m)
+		out.Seq = seq
+		return out, err
+	}
+	out.State = SentQueued
+	if err := enqueueMessage(tx, toHome(a), m, reserve); err != nil {
+		return out, err
+	}
+	return out, tx.Record(m)
+}
+
+func toHome(a hub.Attachment) store.QueueKey {
+	return store.QueueKey{Peer: a.Home, Dispatch: a.Dispatch, Direction: hub.ToHome}
+}
+
+// acceptReport takes a worker_done. The first one of an active capability has
+// the queue's reserved room; later ones are judged at home like any other.
+func acceptReport(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) (Sent, error) {
+	r := in.Report
+	if err := r.Check(a.Task, a.Dispatch); err != nil {
+		return Sent{}, err
+	}
+	r.Evidence = hub.EvidenceReport
+	reserve, err := admitReport(&a, r.Sum(m.Body), tx.Now())
+	if err != nil {
+		return Sent{}, err
+	}
+	return commitReport(tx, a, r, m, reserve)
+}
+
+// admitReport notes the report on the attachment.
+func admitReport(a *hub.Attachment, sum string, now hub.Micros) (reserve int64, err error) {
+	if a.Capability == hub.CapActive {
+		reserve = hub.ReservedReportBytes
+		a.Capability = hub.CapReported
+	} else if a.Late++; a.Late > staleItems {
+		return 0, hub.Errorf(hub.CodeRelayQuotaExceeded, "%s has sent too many reports after its end", a.Dispatch)
+	}
+	a.LastReportAt, a.ReportSum = now, sum
+	return reserve, nil
+}
+
+// commitReport settles at home, or queues the report for the home.
+func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, reserve int64) (Sent, error) {
+	if err := tx.SaveAttachment(a); err != nil {
+		return Sent{}, err
+	}
+	var err error
+	if m.Payload, err = json.Marshal(r); err != nil {
+		return Sent{}, err
+	}
+	if a.Home != "" {
+		return deliver(tx, a, m, reserve)
+	}
+	d, err := tx.Dispatch(a.Dispatch)
+	if err != nil {
+		return Sent{}, err
+	}
+	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
+	out.Verdict, out.Reason, out.Seq, err = settleReport(tx, d, r, m)
+	return out, err
+}
+
+// acceptQuestion stores a question, or joins the pending one that is equal.
+func acceptQuestion(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) (Sent, error) {
+	if a.Capability != hub.CapActive {
+		return Sent{}, inactive(a.Dispatch, "has reported or ended; nobody would act on the answer")
+	}
+	if m.Body == "" {
+		return Sent{}, hub.Invalid("body", "the question is missing")
+	}
+	sum, err := mail.QuestionSum(m.Body, in.Options)
+	if err != nil {
+		return Sent{}, err
+	}
+	q, pending, err := mail.Pending(tx, a.Dispatch, sum)
+	if err != nil {
+		return Sent{}, err
+	}
+	if pending {
+		old, err := tx.Message(q.Message)
+		return Sent{Message: q.Message, Seq: old.Seq, State: SentAccepted, Thread: q.Message}, err
+	}
+	if m.Payload, err = json.Marshal(map[string]any{"options": in.Options, "task_id": a.Task, "dispatch_id": a.Dispatch}); err != nil {
+		return Sent{}, err
+	}
+	m.Thread = m.ID
+	q = hub.Question{Message: m.ID, Run: a.Run, Dispatch: a.Dispatch, Sum: sum, State: hub.QuestionPending}
+	if err := tx.PutQuestion(q); err != nil {
+		return Sent{}, err
+	}
+	return deliver(tx, a, m, 0)
+}

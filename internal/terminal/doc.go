@@ -1,0 +1,8 @@
+// Package terminal starts, watches and ends the processes of the hub's
+// terminals. Every process runs under a supervisor of its own, which is the
+// same binary running Supervise, started detached so that it survives the hub.
+//
+// Manager is the hub's side. It keeps no state: everything it says comes from
+// the terminal's directory and from the supervisor, so a new Manager after a
+// crash says the same. DESIGN.md numbers the invariants.
+package terminal

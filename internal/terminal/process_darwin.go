@@ -1,0 +1,4 @@
+package terminal
+
+// descriptorDir lists the descriptors of the process that reads it.
+const descriptorDir = "/dev/fd"

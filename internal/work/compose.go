@@ -1,0 +1,253 @@
+package work
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wavehub/wavehub/internal/dispatch"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// newAttachment is the owner's record as a start begins.
+func (s *Service) newAttachment(p place, in hub.PeerStart, home hub.PeerID, key hub.RequestID) hub.Attachment {
+	timeout := in.Spec.TimeoutMS
+	if timeout == 0 {
+		timeout = hub.DefaultStartTimeout.Milliseconds()
+	}
+	return hub.Attachment{
+		Dispatch: in.Dispatch, Task: in.Task, Run: in.Run, Home: home, Request: key, Spec: in.Spec,
+		Capability: hub.CapActive, Terminal: hub.NewTerminalID(), Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent,
+		Receipt: hub.Receipt{
+			Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
+			Stage: hub.StageAccepted, Server: hub.Server{Name: s.Name}, Setup: p.setup, TimeoutMS: timeout,
+			Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: p.defaults, NextCommands: [][]string{}, Warnings: []string{},
+		},
+	}
+}
+
+// errFenced ends a composition whose Dispatch was stopped meanwhile.
+var errFenced = errors.New("the Dispatch was stopped while it started")
+
+// stage commits how far a start has come. change sets what the stage adds; it
+// is applied to the row as it is now, so a fence that came meanwhile is seen.
+func (s *Service) stage(ctx context.Context, a *hub.Attachment, st hub.Stage, change func(*hub.Attachment)) error {
+	var now hub.Attachment
+	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		cur, ok, err := tx.Attachment(a.Home, a.Dispatch)
+		if err != nil || !ok {
+			return errors.Join(err, missing(a.Dispatch, ok))
+		}
+		cur.Receipt.Stage = st
+		if change != nil {
+			change(&cur)
+		}
+		now = cur
+		return tx.SaveAttachment(cur)
+	})
+	if err != nil {
+		return err
+	}
+	*a = now
+	if a.Fence != nil || a.Capability == hub.CapFenced {
+		return errFenced
+	}
+	return nil
+}
+
+func missing(id hub.DispatchID, ok bool) error {
+	if ok {
+		return nil
+	}
+	return hub.Errorf(hub.CodeDispatchNotFound, "%s is not attached here", id)
+}
+
+// compose makes a worker's effects one after another. It returns the receipt
+// and what it proves: EvStarted, EvStartFailed or EvStartLost.
+func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt string) (hub.Receipt, hub.EventKind) {
+	release, err := s.hands.take(ctx, attempt{a.Home, a.Dispatch})
+	if err != nil {
+		return s.failed(a, err), hub.EvStartFailed
+	}
+	defer release()
+	if err := s.makeWorktree(ctx, &a, p); err != nil {
+		return s.failed(a, err), hub.EvStartFailed
+	}
+	spec, err := s.attach(ctx, &a, prompt)
+	if err != nil {
+		return s.failed(a, err), hub.EvStartFailed
+	}
+	return s.launch(ctx, &a, spec)
+}
+
+func (s *Service) makeWorktree(ctx context.Context, a *hub.Attachment, p place) error {
+	if !p.spec.New() {
+		return s.stage(ctx, a, hub.StageAccepted, func(a *hub.Attachment) {
+			if a.Worktree != "" {
+				a.Receipt.Effects = []hub.Resource{s.resource("worktree", "reused", "", string(a.Worktree))}
+			}
+		})
+	}
+	attempted := []hub.Resource{s.resource("worktree", "attempted", "", string(p.worktree.ID))}
+	if err := s.stage(ctx, a, hub.StageWorktreeCreating, func(a *hub.Attachment) { a.Receipt.Residuals = attempted }); err != nil {
+		return err
+	}
+	w, err := s.Git.Create(ctx, p.newWorktree())
+	if err != nil {
+		return err
+	}
+	w.Parent = p.worktree.Parent
+	return s.keepWorktree(ctx, a, w)
+}
+
+// keepWorktree commits the worktree's row together with its stage.
+func (s *Service) keepWorktree(ctx context.Context, a *hub.Attachment, w hub.Worktree) error {
+	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		w := w
+		w.CreatedAt = tx.Now()
+		return tx.PutWorktree(w)
+	})
+	if err != nil {
+		return err
+	}
+	return s.stage(ctx, a, hub.StageWorktreeCreated, func(a *hub.Attachment) {
+		a.Dir = w.Path
+		a.Receipt.Effects = []hub.Resource{
+			s.resource("worktree", "created", "", string(w.ID)),
+			s.resource("branch", "created", "", w.Branch),
+		}
+		a.Receipt.Residuals = a.Receipt.Effects
+	})
+}
+
+func (s *Service) resource(kind, action, role, id string) hub.Resource {
+	r := hub.Resource{Kind: kind, Action: action, ID: id, Server: s.Name}
+	if role != "" {
+		r.Role = &role
+	}
+	return r
+}
+
+// attach puts the worker's authority and input in place, ready to launch.
+func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) (hub.LaunchSpec, error) {
+	if err := s.stage(ctx, a, hub.StageAuthority, nil); err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	private, err := s.Authority.Private(a.Terminal)
+	if err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	token, _ := s.Authority.Capability(a.Home, a.Dispatch)
+	file, err := s.Authority.WriteFile(*a, token)
+	if err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	return s.Agents.Plan(Launch{
+		Agent: a.Spec.Agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: prompt,
+		Env: map[string]string{
+			"WAVEHUB_TERMINAL_ID":   string(a.Terminal),
+			"WAVEHUB_BIN":           s.Bin,
+			"WAVEHUB_DISPATCH_FILE": file,
+		},
+	})
+}
+
+// launch starts the process; the supervisor's durable record is the proof that
+// it has its input.
+func (s *Service) launch(ctx context.Context, a *hub.Attachment, spec hub.LaunchSpec) (hub.Receipt, hub.EventKind) {
+	if err := s.stage(ctx, a, hub.StageInputDelivering, nil); err != nil {
+		return s.failed(*a, err), hub.EvStartFailed
+	}
+	terminal := s.resource("terminal", "attempted", "agent", string(a.Terminal))
+	terminal.Liveness = hub.Unverifiable
+	err := s.stage(ctx, a, hub.StageTerminalCreating, func(a *hub.Attachment) { a.Receipt.Residuals = append(residuals(*a), terminal) })
+	if err != nil {
+		a.Receipt.Residuals = a.Receipt.Effects
+		return s.failed(*a, err), hub.EvStartFailed
+	}
+	in, err := s.Terminals.Launch(ctx, spec)
+	if hub.IsCode(err, hub.CodeOutcomeUnknown) {
+		return s.unknown(*a, err), hub.EvStartLost
+	}
+	if err != nil {
+		a.Receipt.Residuals = a.Receipt.Effects
+		return s.failed(*a, err), hub.EvStartFailed
+	}
+	if err := s.launched(ctx, a, in); err != nil && !errors.Is(err, errFenced) {
+		return s.unknown(*a, err), hub.EvStartLost
+	}
+	s.watch(*a)
+	return a.Receipt, hub.EvStarted
+}
+
+// residuals copies, for a closure may run twice.
+func residuals(a hub.Attachment) []hub.Resource {
+	return append([]hub.Resource{}, a.Receipt.Effects...)
+}
+
+// launched commits that the process runs and has its input.
+func (s *Service) launched(ctx context.Context, a *hub.Attachment, in hub.Incarnation) error {
+	return s.stage(ctx, a, hub.StageInputAccepted, func(a *hub.Attachment) {
+		a.Process = &in
+		terminal := s.resource("terminal", "created", "agent", string(a.Terminal))
+		terminal.Liveness = hub.Live
+		input := s.resource("dispatch_input", "delivered", "agent", string(a.Terminal))
+		input.State = "accepted"
+		a.Receipt.Effects = append(residuals(*a), terminal, input)
+		a.Receipt.Residuals = []hub.Resource{}
+		a.Receipt.State, a.Receipt.ReadinessSource = hub.StartReady, "launch"
+	})
+}
+
+// failed completes the receipt of a start of which nothing runs.
+func (s *Service) failed(a hub.Attachment, err error) hub.Receipt {
+	r := a.Receipt
+	r.State, r.FailedStage, r.LastError = hub.StartFailed, r.Stage, err.Error()
+	r.NextCommands = [][]string{{"wavehub", "worker", "show", string(a.Dispatch)}}
+	return r
+}
+
+// unknown completes the receipt of a start that may have had its effect.
+func (s *Service) unknown(a hub.Attachment, err error) hub.Receipt {
+	r := a.Receipt
+	r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, err.Error()
+	r.NextCommands = inspectCommands(a.Dispatch)
+	return r
+}
+
+func inspectCommands(id hub.DispatchID) [][]string {
+	return [][]string{
+		{"wavehub", "worker", "show", string(id)},
+		{"wavehub", "worker", "stop", string(id)},
+		{"wavehub", "worker", "abandon", string(id)},
+	}
+}
+
+// endOwn records how the owner's start ended: on the attachment, and for a
+// local Dispatch also in the home's record, in one transaction.
+func (s *Service) endOwn(ctx context.Context, home hub.PeerID, r hub.Receipt, ev hub.EventKind) (hub.Receipt, error) {
+	out := r
+	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		a, ok, err := tx.Attachment(home, r.Dispatch)
+		if err != nil || !ok {
+			return errors.Join(err, missing(r.Dispatch, ok))
+		}
+		a.Receipt = r
+		if ev == hub.EvStartFailed {
+			a.Capability, a.ExitDone = hub.CapFenced, true
+		}
+		if err := tx.SaveAttachment(a); err != nil || home != "" {
+			return err
+		}
+		out, err = dispatch.EndStart(tx, r.Dispatch, dispatch.Start{Event: ev, Reason: startReason(r), Receipt: r})
+		return err
+	})
+	return out, err
+}
+
+func startReason(r hub.Receipt) string {
+	if r.State == hub.StartReady {
+		return ""
+	}
+	return "start:" + string(r.Stage)
+}

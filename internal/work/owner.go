@@ -1,0 +1,136 @@
+package work
+
+import (
+	"context"
+
+	"github.com/wavehub/wavehub/internal/dispatch"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// ProbeFor validates a peer's start without any effect.
+func (s *Service) ProbeFor(ctx context.Context, home hub.Peer, in hub.PeerStart) (hub.Probe, error) {
+	p, err := s.resolveFor(ctx, home, in)
+	if err != nil {
+		return hub.Probe{}, err
+	}
+	err = s.Store.View(ctx, func(rx store.Rx) error { return s.roomHere(rx, &home) })
+	return hub.Probe{Defaults: p.defaults, Warnings: []string{}}, err
+}
+
+func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStart) (place, error) {
+	switch {
+	case in.Contract != hub.ContractFederation:
+		return place{}, hub.Errorf(hub.CodeCapabilityUnsupported, "this hub offers %s, not %q", hub.ContractFederation, in.Contract)
+	case in.StoreID != s.StoreID:
+		return place{}, hub.Errorf(hub.CodePeerStoreChanged, "the start is addressed to another store")
+	case !home.Role.CanBe(hub.RoleHome):
+		return place{}, hub.Errorf(hub.CodeOutOfScope, "this peer is not paired as a home")
+	case !hub.ValidID(hub.PrefixDispatch, string(in.Dispatch)), !hub.ValidID(hub.PrefixTask, string(in.Task)), !hub.ValidID(hub.PrefixRun, string(in.Run)):
+		return place{}, hub.Invalid("dispatch_id", "the ids of the start are malformed")
+	}
+	if err := in.Spec.Check(true); err != nil {
+		return place{}, err
+	}
+	return s.resolve(ctx, in.Spec, &home.Grants)
+}
+
+// StartFor starts a worker for a home's Dispatch: the same composition as for a
+// local one. r is in the key space of the home's lineage.
+func (s *Service) StartFor(ctx context.Context, r receipt.Request, home hub.Peer, in hub.PeerStart) (hub.Receipt, error) {
+	var p place
+	return receipt.Long(ctx, s.Gate, r, receipt.Operation[hub.Receipt]{
+		Prepare: func(ctx context.Context) (err error) {
+			p, err = s.resolveFor(ctx, home, in)
+			return err
+		},
+		Begin: func(tx store.Tx) (hub.Receipt, error) { return s.beginFor(tx, r, home, in, p) },
+		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
+			return s.performOwn(ctx, home.ID, begun, p, in.Prompt)
+		},
+		Observe: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
+			shown, err := s.ShowFor(ctx, home, begun.Dispatch)
+			shown.Receipt.Mutation = begun.Mutation
+			return shown.Receipt, err
+		},
+		Unknown: func(r hub.Receipt) bool { return r.State == hub.StartOutcomeUnknown },
+	})
+}
+
+func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub.PeerStart, p place) (hub.Receipt, error) {
+	a, known, err := tx.Attachment(home.ID, in.Dispatch)
+	switch {
+	case err != nil:
+		return hub.Receipt{}, err
+	case known && a.Tombstone:
+		return hub.Receipt{}, hub.Errorf(hub.CodeDispatchInactive, "%s was stopped before it started", in.Dispatch)
+	case known:
+		return hub.Receipt{}, hub.Errorf(hub.CodeResourceServerMismatch, "%s is attached under another request", in.Dispatch)
+	}
+	if err := s.roomHere(tx, &home); err != nil {
+		return hub.Receipt{}, err
+	}
+	a = s.newAttachment(p, in, home.ID, r.Key)
+	_, sum := s.Authority.Capability(home.ID, in.Dispatch)
+	return a.Receipt, dispatch.Attach(tx, a, sum)
+}
+
+// ShowFor is this hub's read-only word on a home's Dispatch.
+func (s *Service) ShowFor(ctx context.Context, home hub.Peer, id hub.DispatchID) (hub.PeerShow, error) {
+	var a hub.Attachment
+	var ok bool
+	var queue store.Queue
+	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
+		if a, ok, err = rx.Attachment(home.ID, id); err != nil {
+			return err
+		}
+		queue, err = rx.Queue(store.QueueKey{Peer: home.ID, Dispatch: id, Direction: hub.ToHome})
+		return err
+	})
+	if err != nil || !ok || a.Tombstone {
+		return hub.PeerShow{Observation: hub.Observation{Process: hub.Unverifiable, Attachment: "absent", Link: "local"}}, err
+	}
+	obs, err := s.observe(ctx, a)
+	obs.LastSeq = queue.LastSeq
+	return hub.PeerShow{Attached: true, Receipt: a.Receipt, Observation: obs}, err
+}
+
+// StopFor ends a home's Dispatch that the home has fenced. One that never got
+// here gets a tombstone: a late start is refused.
+func (s *Service) StopFor(ctx context.Context, r receipt.Request, home hub.Peer, id hub.DispatchID, in hub.PeerStop) (hub.StopEvidence, error) {
+	if in.StoreID != s.StoreID {
+		return hub.StopEvidence{}, hub.Errorf(hub.CodePeerStoreChanged, "the start was addressed to another store")
+	}
+	var a hub.Attachment
+	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) (err error) {
+		if err = receipt.Authorize(tx, r.Principal); err != nil {
+			return err
+		}
+		var known bool
+		if a, known, err = tx.Attachment(home.ID, id); err != nil {
+			return err
+		}
+		if !known {
+			a = hub.Attachment{Home: home.ID, Dispatch: id, Tombstone: true}
+			return dispatch.Entomb(tx, home.ID, id)
+		}
+		return dispatch.Order(tx, a, hub.FenceItem{Request: r.Key, GraceMS: in.GraceMS})
+	})
+	if err != nil {
+		return hub.StopEvidence{}, err
+	}
+	if a.Tombstone {
+		return hub.StopEvidence{Proved: true, NeverAttached: true, Action: hub.ActionNone, Residuals: []hub.Resource{}}, nil
+	}
+	return s.carryOut(ctx, a, stopTimeout(in.TimeoutMS))
+}
+
+// OutputFor is one page of a home's Dispatch's output.
+func (s *Service) OutputFor(ctx context.Context, home hub.Peer, id hub.DispatchID, q OutputQuery) (hub.OutputPage, error) {
+	a, err := s.attachment(ctx, home.ID, id)
+	if err != nil {
+		return hub.OutputPage{}, err
+	}
+	return s.page(ctx, a, q)
+}

@@ -1,0 +1,166 @@
+package work
+
+import (
+	"context"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Shown is a Dispatch with what its owner observes and its start receipt.
+type Shown struct {
+	Dispatch    hub.Dispatch
+	Observation hub.Observation
+	Receipt     hub.Receipt
+}
+
+// inspectTimeout bounds the question to a peer.
+const inspectTimeout = 5 * time.Second
+
+// Show reads one Dispatch and asks its owner. What the owner proves about an
+// unknown start is recorded; nothing else changes.
+func (s *Service) Show(ctx context.Context, id hub.DispatchID) (Shown, error) {
+	out, err := s.recorded(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	if out.Dispatch.Local() {
+		out.Observation, err = s.observeLocal(ctx, out.Dispatch)
+	} else {
+		out.Observation, err = s.inspect(ctx, out.Dispatch)
+	}
+	if err != nil {
+		return out, err
+	}
+	obs := out.Observation
+	out, err = s.recorded(ctx, id) // what the owner proved may have moved it
+	out.Observation = obs
+	return out, err
+}
+
+func (s *Service) recorded(ctx context.Context, id hub.DispatchID) (out Shown, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		if out.Dispatch, err = rx.Dispatch(id); err != nil {
+			return err
+		}
+		out.Receipt, err = s.startReceipt(rx, out.Dispatch)
+		out.Receipt.DispatchState = out.Dispatch.State
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) observeLocal(ctx context.Context, d hub.Dispatch) (hub.Observation, error) {
+	a, err := s.attachment(ctx, "", d.ID)
+	if hub.IsCode(err, hub.CodeDispatchNotFound) {
+		return hub.Observation{Link: "local", Process: hub.Unverifiable, Attachment: "absent"}, nil
+	}
+	if err != nil {
+		return hub.Observation{}, err
+	}
+	if d.State == hub.StartUnknown || d.State == hub.StopUnknown {
+		if err := s.recover(ctx, a); err != nil {
+			return hub.Observation{}, err
+		}
+	}
+	return s.observe(ctx, a)
+}
+
+// observe is the owner's present word on a worker.
+func (s *Service) observe(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
+	obs := hub.Observation{
+		Link: "local", Process: hub.Unverifiable, Attachment: "present", LastReportAt: a.LastReportAt, WaitingFor: "unknown",
+		StartState: a.Receipt.State, FailedStage: a.Receipt.FailedStage, LastError: a.Receipt.LastError, Stage: a.Receipt.Stage,
+		ObservedAt: hub.MicrosOf(time.Now()),
+	}
+	if a.Process == nil {
+		if a.ExitDone {
+			obs.Process = hub.Exited
+		}
+		return obs, nil
+	}
+	st, err := s.Terminals.Observe(ctx, *a.Process)
+	if err != nil {
+		return obs, err
+	}
+	obs.Process, obs.ExitCode, obs.LastOutputAt = st.Liveness, st.ExitCode, st.LastOutputAt
+	if st.Liveness == hub.Exited {
+		obs.WaitingFor = "none"
+	}
+	return obs, nil
+}
+
+// inspect asks the peer that owns the Dispatch and records what it proves.
+func (s *Service) inspect(ctx context.Context, d hub.Dispatch) (hub.Observation, error) {
+	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
+	shown, err := s.Remote.Show(ctx, d.Server.PeerID, d.ID)
+	if err != nil {
+		return hub.Observation{Link: s.link(d), Process: hub.Unverifiable, Attachment: "unknown", LastError: err.Error()}, nil
+	}
+	obs := shown.Observation
+	obs.Link = "up"
+	return obs, s.reconcile(ctx, d, shown)
+}
+
+func (s *Service) link(d hub.Dispatch) string {
+	if s.LinkUp(d.Server.PeerID) {
+		return "up"
+	}
+	return "down"
+}
+
+// reconcile applies an owner's proof of an unknown start. An absent attachment
+// proves nothing: the request may still arrive.
+func (s *Service) reconcile(ctx context.Context, d hub.Dispatch, shown hub.PeerShow) error {
+	if d.State != hub.StartUnknown || !shown.Attached || shown.Receipt.Dispatch != d.ID {
+		return nil
+	}
+	ev := eventOf(shown.Receipt)
+	if ev == hub.EvStartLost {
+		return nil
+	}
+	var begun hub.Receipt
+	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
+		begun, err = rx.StartReceipt(d.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = s.endRemote(ctx, d, begun, shown.Receipt, nil)
+	return err
+}
+
+// Reconcile inspects every Dispatch of a peer whose state is unknown; it is
+// called when the link comes up.
+func (s *Service) Reconcile(ctx context.Context, peer hub.PeerID) error {
+	var unknown []hub.Dispatch
+	err := s.Store.View(ctx, func(rx store.Rx) error {
+		ds, _, err := rx.DispatchList(store.DispatchFilter{Peer: peer, Live: true}, store.Page{Limit: maxReconcile})
+		for _, d := range ds {
+			if d.State == hub.StartUnknown {
+				unknown = append(unknown, d)
+			}
+		}
+		return err
+	})
+	for _, d := range unknown {
+		if err == nil {
+			_, err = s.inspect(ctx, d)
+		}
+	}
+	return err
+}
+
+const maxReconcile = 10_000
+
+// List reads Dispatches, newest first.
+func (s *Service) List(ctx context.Context, f store.DispatchFilter, p store.Page) (ds []hub.Dispatch, next int64, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		ds, next, err = rx.DispatchList(f, p)
+		return err
+	})
+	return ds, next, err
+}

@@ -1,0 +1,348 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/dispatch"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// StartInput is the argument of Start.
+type StartInput struct {
+	Task    hub.TaskID     `json:"task_id"`
+	On      string         `json:"on"` // name or id of a peer; "": this hub
+	Spec    hub.StartSpec  `json:"spec"`
+	RetryOf hub.DispatchID `json:"retry_of"`
+	Quiet   bool           `json:"quiet"`
+	NoWait  bool           `json:"no_wait"`
+}
+
+// Start starts a worker for the Task and returns when it is ready, failed, or
+// unknown. The start goes on when the caller goes away.
+func (s *Service) Start(ctx context.Context, r receipt.Request, in StartInput) (hub.Receipt, error) {
+	if err := in.Spec.Check(in.On != ""); err != nil {
+		return hub.Receipt{}, err
+	}
+	op := s.localStart(r, in)
+	if in.On != "" {
+		op = s.remoteStart(r, in)
+	}
+	op.Unknown = func(r hub.Receipt) bool { return r.State == hub.StartOutcomeUnknown }
+	if in.NoWait {
+		op.Perform = s.later(op.Perform)
+	}
+	return receipt.Long(ctx, s.Gate, r, op)
+}
+
+// later answers with the receipt as it was begun and performs on its own.
+func (s *Service) later(perform func(context.Context, hub.Receipt) (hub.Receipt, error)) func(context.Context, hub.Receipt) (hub.Receipt, error) {
+	return func(_ context.Context, begun hub.Receipt) (hub.Receipt, error) {
+		ok := s.Spawn(func(ctx context.Context) {
+			if _, err := perform(ctx, begun); err != nil {
+				s.Log.Error("starting a worker", "dispatch_id", begun.Dispatch, "error", err)
+			}
+		})
+		if !ok {
+			return begun, hub.Errorf(hub.CodeHubDraining, "the hub is stopping")
+		}
+		return begun, nil
+	}
+}
+
+func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation[hub.Receipt] {
+	var p place
+	var prompt string
+	return receipt.Operation[hub.Receipt]{
+		Prepare: func(ctx context.Context) (err error) {
+			if prompt, err = s.startableNow(ctx, in); err != nil {
+				return err
+			}
+			p, err = s.resolve(ctx, in.Spec, nil)
+			return err
+		},
+		Begin: func(tx store.Tx) (hub.Receipt, error) {
+			if err := s.roomHere(tx, nil); err != nil {
+				return hub.Receipt{}, err
+			}
+			return s.beginLocal(tx, r, in, p)
+		},
+		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
+			return s.performOwn(ctx, "", begun, p, prompt)
+		},
+		Observe: s.observeStart,
+	}
+}
+
+// startableNow refuses early what Begin would refuse, before a probe or a look
+// at folders; Begin decides.
+func (s *Service) startableNow(ctx context.Context, in StartInput) (spec string, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		t, err := rx.Task(in.Task)
+		spec = t.Spec
+		if err != nil {
+			return err
+		}
+		return dispatch.Startable(rx, t, in.RetryOf)
+	})
+	return spec, err
+}
+
+func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p place) (hub.Receipt, error) {
+	t, err := tx.Task(in.Task)
+	if err != nil {
+		return hub.Receipt{}, err
+	}
+	start := hub.PeerStart{Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Spec: in.Spec}
+	a := s.newAttachment(p, start, "", r.Key)
+	_, err = dispatch.Begin(tx, dispatch.Attempt{
+		ID: start.Dispatch, Task: in.Task, RetryOf: in.RetryOf, Server: hub.Server{Name: s.Name},
+		Request: r.Key, Quiet: in.Quiet, Receipt: a.Receipt,
+	})
+	if err != nil {
+		return hub.Receipt{}, err
+	}
+	_, sum := s.Authority.Capability("", start.Dispatch)
+	return a.Receipt, dispatch.Attach(tx, a, sum)
+}
+
+// roomHere refuses a start over this hub's or the peer's limit.
+func (s *Service) roomHere(tx store.AttachmentReader, peer *hub.Peer) error {
+	limit, who := s.Workers, "this hub"
+	if peer != nil && peer.Grants.MaxWorkers > 0 && (limit == 0 || peer.Grants.MaxWorkers < limit) {
+		limit, who = peer.Grants.MaxWorkers, "the grant of this peer"
+	}
+	if limit == 0 {
+		return nil
+	}
+	open, err := tx.OpenAttachments()
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, a := range open {
+		if !a.ExitDone && (peer == nil || a.Home == peer.ID) {
+			n++
+		}
+	}
+	if n < limit {
+		return nil
+	}
+	e := hub.Errorf(hub.CodeWorkerLimit, "%d workers run and %s allows %d", n, who, limit)
+	e.AfterMS = 5000
+	return e
+}
+
+// performOwn composes a worker on this hub, within the start's own budget.
+func (s *Service) performOwn(ctx context.Context, home hub.PeerID, begun hub.Receipt, p place, prompt string) (hub.Receipt, error) {
+	a, err := s.attachment(ctx, home, begun.Dispatch)
+	if err != nil {
+		return begun, err
+	}
+	budget, cancel := context.WithTimeout(ctx, time.Duration(begun.TimeoutMS)*time.Millisecond)
+	defer cancel()
+	r, ev := s.compose(budget, a, p, prompt)
+	r.Mutation = begun.Mutation
+	return s.endOwn(ctx, home, r, ev)
+}
+
+func (s *Service) attachment(ctx context.Context, home hub.PeerID, id hub.DispatchID) (a hub.Attachment, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		var ok bool
+		if a, ok, err = rx.Attachment(home, id); err != nil {
+			return err
+		}
+		return missing(id, ok)
+	})
+	return a, err
+}
+
+// observeStart answers a repeated start whose outcome is open.
+func (s *Service) observeStart(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
+	shown, err := s.Show(ctx, begun.Dispatch)
+	if err != nil {
+		return begun, err
+	}
+	r := shown.Receipt
+	r.Mutation, r.DispatchState = begun.Mutation, shown.Dispatch.State
+	return r, nil
+}
+
+func (s *Service) remoteStart(r receipt.Request, in StartInput) receipt.Operation[hub.Receipt] {
+	var peer hub.Peer
+	var body hub.PeerStart
+	return receipt.Operation[hub.Receipt]{
+		Prepare: func(ctx context.Context) (err error) {
+			if body.Prompt, err = s.startableNow(ctx, in); err != nil {
+				return err
+			}
+			peer, err = s.probe(ctx, in, &body)
+			return err
+		},
+		Begin: func(tx store.Tx) (hub.Receipt, error) { return s.beginRemote(tx, r, in, peer, body) },
+		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
+			return s.performRemote(ctx, begun)
+		},
+		Observe: s.observeRemote,
+	}
+}
+
+// probe finds the peer, completes the request and has the owner validate it.
+func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart) (hub.Peer, error) {
+	var peer hub.Peer
+	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
+		if peer, err = peerNamed(rx, in.On); err != nil {
+			return err
+		}
+		t, err := rx.Task(in.Task)
+		*body = hub.PeerStart{
+			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec,
+			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Contract: hub.ContractFederation,
+		}
+		return err
+	})
+	if err != nil {
+		return peer, err
+	}
+	body.Spec.CurrentDir = "" // a directory of this hub means nothing there
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return peer, err
+	}
+	_, err = s.Remote.Probe(ctx, peer.ID, raw)
+	return peer, err
+}
+
+func peerNamed(rx store.PeerReader, on string) (hub.Peer, error) {
+	find := func() (hub.Peer, error) {
+		if hub.ValidID(hub.PrefixPeer, on) {
+			return rx.Peer(hub.PeerID(on))
+		}
+		return rx.PeerByName(on)
+	}
+	p, err := find()
+	switch {
+	case err != nil:
+		return p, err
+	case p.State != hub.PeerActive:
+		return p, hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+	case !p.Role.CanBe(hub.RoleWorker):
+		return p, hub.Errorf(hub.CodeServerRequired, "%s is paired as home only; it runs no workers for this hub", p.Name)
+	}
+	return p, nil
+}
+
+func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, peer hub.Peer, body hub.PeerStart) (hub.Receipt, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return hub.Receipt{}, err
+	}
+	server := hub.Server{PeerID: peer.ID, Name: peer.Name}
+	begun := hub.Receipt{
+		Run: body.Run, Task: body.Task, Dispatch: body.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
+		Stage: hub.StageAttachRequested, Server: server, TimeoutMS: startTimeout(in.Spec).Milliseconds(), Setup: notApplicable,
+		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: []hub.Default{}, NextCommands: [][]string{}, Warnings: []string{},
+	}
+	_, err = dispatch.Begin(tx, dispatch.Attempt{
+		ID: body.Dispatch, Task: in.Task, RetryOf: in.RetryOf, Server: server,
+		Pin:     hub.Pin{Lineage: peer.Lineage, StoreID: peer.StoreID, Epoch: peer.StoreEpoch},
+		Request: r.Key, Quiet: in.Quiet, Receipt: begun, PeerRequest: raw,
+	})
+	return begun, err
+}
+
+func startTimeout(spec hub.StartSpec) time.Duration {
+	if spec.TimeoutMS == 0 {
+		return hub.DefaultStartTimeout
+	}
+	return time.Duration(spec.TimeoutMS) * time.Millisecond
+}
+
+// answerMargin is what a peer's answer may take beyond the start's own budget.
+const answerMargin = 10 * time.Second
+
+// performRemote sends the recorded request and applies what its owner answers.
+func (s *Service) performRemote(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
+	var d hub.Dispatch
+	var body []byte
+	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
+		if d, err = rx.Dispatch(begun.Dispatch); err != nil {
+			return err
+		}
+		body, err = rx.PeerRequest(begun.Dispatch)
+		return err
+	})
+	if err != nil {
+		return begun, err
+	}
+	budget, cancel := context.WithTimeout(ctx, time.Duration(begun.TimeoutMS)*time.Millisecond+answerMargin)
+	defer cancel()
+	got, err := s.Remote.Start(budget, d.Server.PeerID, d.Request, body)
+	return s.endRemote(ctx, d, begun, got, err)
+}
+
+// endRemote records the owner's answer, or what its absence proves.
+func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.Receipt, err error) (hub.Receipt, error) {
+	r, ev := begun, hub.EvStartFailed
+	switch {
+	case err == nil:
+		r, ev = got, eventOf(got)
+		r.Server = d.Server
+		for i := range r.Effects {
+			r.Effects[i].Server = d.Server.Name
+		}
+		for i := range r.Residuals {
+			r.Residuals[i].Server = d.Server.Name
+		}
+	case s.AnswerLost(err):
+		ev = hub.EvStartLost
+		r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, err.Error()
+		r.NextCommands = inspectCommands(d.ID)
+	default:
+		r.State, r.FailedStage, r.LastError = hub.StartFailed, r.Stage, err.Error()
+		r.NextCommands = [][]string{{"wavehub", "worker", "show", string(d.ID)}}
+	}
+	r.Mutation = begun.Mutation
+	out := r
+	uerr := s.Store.Update(ctx, store.Settle, func(tx store.Tx) (err error) {
+		out, err = dispatch.EndStart(tx, d.ID, dispatch.Start{Event: ev, Reason: startReason(r), Receipt: r})
+		return err
+	})
+	return out, uerr
+}
+
+func eventOf(r hub.Receipt) hub.EventKind {
+	switch r.State {
+	case hub.StartReady:
+		return hub.EvStarted
+	case hub.StartFailed:
+		return hub.EvStartFailed
+	}
+	return hub.EvStartLost
+}
+
+// observeRemote answers a repeated remote start. While the request may not have
+// arrived it is sent again, the same bytes to the same store under the same id;
+// from any later stage on the owner is only asked.
+func (s *Service) observeRemote(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
+	var d hub.Dispatch
+	var peer hub.Peer
+	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
+		if d, err = rx.Dispatch(begun.Dispatch); err != nil {
+			return err
+		}
+		peer, err = rx.Peer(d.Server.PeerID)
+		return err
+	})
+	if err != nil {
+		return begun, err
+	}
+	same := peer.Lineage == d.Pin.Lineage && peer.StoreID == d.Pin.StoreID && peer.StoreEpoch == d.Pin.Epoch
+	if (d.State == hub.StartUnknown || d.State == hub.Starting) && begun.Stage == hub.StageAttachRequested && same {
+		return s.performRemote(ctx, begun)
+	}
+	return s.observeStart(ctx, begun)
+}

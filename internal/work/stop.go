@@ -1,0 +1,223 @@
+package work
+
+import (
+	"context"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/dispatch"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// StopInput is the argument of Stop. TimeoutMS 0 means 30 s, GraceMS 0 the
+// launcher's grace.
+type StopInput struct {
+	Dispatch  hub.DispatchID `json:"dispatch_id"`
+	TimeoutMS int64          `json:"timeout_ms"`
+	GraceMS   int64          `json:"grace_ms"`
+}
+
+func stopTimeout(ms int64) time.Duration {
+	if ms == 0 {
+		return 30 * time.Second
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// Stop fences the Dispatch at home, then has its owner end exactly its process
+// tree. What cannot be proved in time is stop_unknown.
+func (s *Service) Stop(ctx context.Context, r receipt.Request, in StopInput) (hub.StopResult, error) {
+	return receipt.Long(ctx, s.Gate, r, receipt.Operation[hub.StopResult]{
+		Begin: func(tx store.Tx) (hub.StopResult, error) {
+			d, already, err := dispatch.Fence(tx, in.Dispatch, hub.FenceItem{Request: r.Key, GraceMS: in.GraceMS})
+			return stopResult(d, already), err
+		},
+		Perform: func(ctx context.Context, begun hub.StopResult) (hub.StopResult, error) {
+			return s.performStop(ctx, r.Key, in, begun)
+		},
+		Observe: func(ctx context.Context, begun hub.StopResult) (hub.StopResult, error) {
+			return s.performStop(ctx, r.Key, in, begun)
+		},
+		Unknown: func(r hub.StopResult) bool { return r.State == hub.StopUnknown || r.State == hub.Stopping },
+	})
+}
+
+func stopResult(d hub.Dispatch, already bool) hub.StopResult {
+	return hub.StopResult{
+		Dispatch: d.ID, State: d.State, AlreadySettled: already, Action: hub.ActionNone,
+		Residuals: []hub.Resource{}, NextCommands: [][]string{},
+	}
+}
+
+// performStop asks the owner and records its evidence at home.
+func (s *Service) performStop(ctx context.Context, key hub.RequestID, in StopInput, begun hub.StopResult) (hub.StopResult, error) {
+	var d hub.Dispatch
+	var started hub.Receipt
+	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
+		if d, err = rx.Dispatch(in.Dispatch); err != nil {
+			return err
+		}
+		started, err = s.startReceipt(rx, d)
+		return err
+	})
+	if err != nil || d.State.Final() {
+		out := stopResult(d, true)
+		out.AlreadySettled, out.Mutation = begun.AlreadySettled || d.State != hub.Stopped, begun.Mutation
+		return out, err
+	}
+	ev := s.askOwner(ctx, key, d, in)
+	if err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) (err error) {
+		d, err = dispatch.EndStop(tx, d.ID, ev)
+		return err
+	}); err != nil {
+		return begun, err
+	}
+	out := stopResult(d, d.State.Final() && d.State != hub.Stopped)
+	out.Action, out.LastError, out.Mutation = ev.Action, ev.LastError, begun.Mutation
+	out.Residuals = leftOver(started, d)
+	if !ev.Proved {
+		out.NextCommands = inspectCommands(d.ID)
+	}
+	return out, nil
+}
+
+func (s *Service) askOwner(ctx context.Context, key hub.RequestID, d hub.Dispatch, in StopInput) hub.StopEvidence {
+	timeout := stopTimeout(in.TimeoutMS)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var ev hub.StopEvidence
+	var err error
+	if d.Local() {
+		var a hub.Attachment
+		if a, err = s.attachment(ctx, "", d.ID); err == nil {
+			ev, err = s.carryOut(ctx, a, timeout)
+		}
+	} else {
+		ev, err = s.Remote.Stop(ctx, d.Server.PeerID, key, d.ID, hub.PeerStop{
+			StoreID: d.Pin.StoreID, GraceMS: in.GraceMS, TimeoutMS: timeout.Milliseconds(),
+		})
+	}
+	if err != nil {
+		return hub.StopEvidence{Action: hub.ActionUnknown, LastError: err.Error()}
+	}
+	return ev
+}
+
+// carryOut ends the exact incarnation of a fenced attachment and commits the
+// evidence. It waits for a start that is still composing to see the fence.
+func (s *Service) carryOut(ctx context.Context, a hub.Attachment, timeout time.Duration) (hub.StopEvidence, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	release, err := s.hands.take(ctx, attempt{a.Home, a.Dispatch})
+	if err != nil {
+		return hub.StopEvidence{Action: hub.ActionUnknown, LastError: "the start has not come to an end: " + err.Error()}, nil
+	}
+	defer release()
+	if a, err = s.attachment(ctx, a.Home, a.Dispatch); err != nil {
+		return hub.StopEvidence{}, err
+	}
+	ev := s.end(ctx, a)
+	err = s.Store.Update(context.WithoutCancel(ctx), store.Settle, func(tx store.Tx) error {
+		return dispatch.Stopped(tx, a.Home, a.Dispatch, ev)
+	})
+	ev.Residuals = a.Receipt.Effects
+	return ev, err
+}
+
+// end stops the process of an attachment, if it has or may have one.
+func (s *Service) end(ctx context.Context, a hub.Attachment) hub.StopEvidence {
+	in, ok, err := s.incarnation(ctx, a)
+	if err != nil {
+		return hub.StopEvidence{Action: hub.ActionUnknown, LastError: err.Error()}
+	}
+	if !ok {
+		return hub.StopEvidence{Proved: true, Action: hub.ActionNone}
+	}
+	proof, err := s.Terminals.Stop(ctx, in, s.grace(a))
+	if err != nil {
+		return hub.StopEvidence{Action: hub.ActionUnknown, LastError: err.Error()}
+	}
+	ev := hub.StopEvidence{Proved: proof.State.Liveness == hub.Exited, Action: proof.Action, ExitCode: proof.State.ExitCode}
+	if !ev.Proved {
+		ev.LastError = "the process can be neither verified nor signalled"
+	}
+	return ev
+}
+
+func (s *Service) grace(a hub.Attachment) time.Duration {
+	if a.Fence != nil && a.Fence.GraceMS > 0 {
+		return time.Duration(a.Fence.GraceMS) * time.Millisecond
+	}
+	return s.Agents.Grace(a.Spec.Agent)
+}
+
+// incarnation is the attachment's process: the recorded one, or the one that a
+// cut-off launch left; false is proof that there is none and will be none.
+func (s *Service) incarnation(ctx context.Context, a hub.Attachment) (hub.Incarnation, bool, error) {
+	if a.Process != nil {
+		return *a.Process, true, nil
+	}
+	if a.Receipt.Stage != hub.StageTerminalCreating {
+		return hub.Incarnation{}, false, nil
+	}
+	return s.Terminals.Recover(ctx, a.Terminal)
+}
+
+// leftOver lists what a stop or abandon leaves behind: worktrees and branches
+// always, terminals as far as they may be alive.
+func leftOver(r hub.Receipt, d hub.Dispatch) []hub.Resource {
+	out := []hub.Resource{}
+	for _, e := range append(append([]hub.Resource{}, r.Effects...), r.Residuals...) {
+		if e.Kind == "dispatch_input" || e.Kind == "terminal" && d.State == hub.Stopped || listed(out, e) {
+			continue
+		}
+		if e.Kind == "terminal" {
+			e.Liveness = hub.Unverifiable
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func listed(rs []hub.Resource, r hub.Resource) bool {
+	for _, x := range rs {
+		if x.Kind == r.Kind && x.ID == r.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// Abandon gives a Dispatch up. It signals no process and calls no peer.
+func (s *Service) Abandon(ctx context.Context, r receipt.Request, id hub.DispatchID) (hub.StopResult, error) {
+	return receipt.Do(ctx, s.Store, store.Settle, r, func(tx store.Tx) (hub.StopResult, error) {
+		d, already, err := dispatch.Abandon(tx, id)
+		if err != nil {
+			return hub.StopResult{}, err
+		}
+		out := stopResult(d, already)
+		if already {
+			return out, nil
+		}
+		started, err := s.startReceipt(tx, d)
+		out.Residuals, out.Action = leftOver(started, d), hub.ActionNone
+		out.Warning = "no process was signalled: the worker may still run, and its reports change nothing any more"
+		return out, err
+	})
+}
+
+type receiptRx interface {
+	store.DispatchReader
+	store.AttachmentReader
+}
+
+// startReceipt is the freshest start receipt that this hub has of a Dispatch.
+func (s *Service) startReceipt(rx receiptRx, d hub.Dispatch) (hub.Receipt, error) {
+	if d.Local() {
+		if a, ok, err := rx.Attachment("", d.ID); err != nil || ok {
+			return a.Receipt, err
+		}
+	}
+	return rx.StartReceipt(d.ID)
+}
