@@ -149,3 +149,19 @@ func (g *Git) lookUp(ctx context.Context, at record, args ...string) (string, er
 	}
 	return strings.TrimSpace(out), err
 }
+
+// Resolve returns the full id of the commit that a base names in a repository,
+// of the present HEAD for "". A base that names none is invalid_argument.
+func (g *Git) Resolve(ctx context.Context, path, base string) (Facts, string, error) {
+	facts, at, err := g.inspect(ctx, path)
+	if err != nil {
+		return facts, "", err
+	}
+	if base != "" {
+		if err := CheckRef(base); err != nil {
+			return facts, "", err
+		}
+	}
+	oid, err := g.resolve(ctx, at, base, facts.Head)
+	return facts, oid, err
+}

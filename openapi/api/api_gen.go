@@ -24,13 +24,13 @@ import (
 
 // Defines values for BindingSecretState.
 const (
-	Fenced BindingSecretState = "fenced"
+	BindingSecretStateFenced BindingSecretState = "fenced"
 )
 
 // Valid indicates whether the value is a known member of the BindingSecretState enum.
 func (e BindingSecretState) Valid() bool {
 	switch e {
-	case Fenced:
+	case BindingSecretStateFenced:
 		return true
 	default:
 		return false
@@ -396,19 +396,19 @@ func (e InviteResultInviteSecretState) Valid() bool {
 
 // Defines values for Liveness.
 const (
-	Exited       Liveness = "exited"
-	Live         Liveness = "live"
-	Unverifiable Liveness = "unverifiable"
+	LivenessExited       Liveness = "exited"
+	LivenessLive         Liveness = "live"
+	LivenessUnverifiable Liveness = "unverifiable"
 )
 
 // Valid indicates whether the value is a known member of the Liveness enum.
 func (e Liveness) Valid() bool {
 	switch e {
-	case Exited:
+	case LivenessExited:
 		return true
-	case Live:
+	case LivenessLive:
 		return true
-	case Unverifiable:
+	case LivenessUnverifiable:
 		return true
 	default:
 		return false
@@ -805,6 +805,24 @@ func (e RunCreateBind) Valid() bool {
 	case RunCreateBindNone:
 		return true
 	case RunCreateBindRebind:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunDetailBindingState.
+const (
+	RunDetailBindingStateFenced RunDetailBindingState = "fenced"
+	RunDetailBindingStateLive   RunDetailBindingState = "live"
+)
+
+// Valid indicates whether the value is a known member of the RunDetailBindingState enum.
+func (e RunDetailBindingState) Valid() bool {
+	switch e {
+	case RunDetailBindingStateFenced:
+		return true
+	case RunDetailBindingStateLive:
 		return true
 	default:
 		return false
@@ -1531,8 +1549,11 @@ type RunCreateBind string
 
 // RunDetail defines model for RunDetail.
 type RunDetail struct {
-	Audit   []AuditRow `json:"audit"`
-	Mailbox struct {
+	Audit []AuditRow `json:"audit"`
+
+	// BindingState Of the caller's binding, where the Run was found by it.
+	BindingState RunDetailBindingState `json:"binding_state,omitempty"`
+	Mailbox      struct {
 		Box            string  `json:"box"`
 		DeliveryId     *string `json:"delivery_id"`
 		Messages       int64   `json:"messages"`
@@ -1540,6 +1561,9 @@ type RunDetail struct {
 	} `json:"mailbox"`
 	Run Run `json:"run"`
 }
+
+// RunDetailBindingState Of the caller's binding, where the Run was found by it.
+type RunDetailBindingState string
 
 // RunPage defines model for RunPage.
 type RunPage struct {
@@ -10313,76 +10337,77 @@ var swaggerSpec = []string{
 	"UpG2deM5n8aUzs5+78cwyV25WmlXXGdcCzbJRI8eRU5ND8jaOzerMAuzedoRXcaByqybYvSg2erNCjtt",
 	"L9qLG2Xty5q+0vVDm2lrTY8SRuHNPDn/ZZgkXVOTu9TvQsPhrnNId+/t0trgPtqqHn1dUV0EwoqL/RqH",
 	"lVZN75W0PLPyoy1McS0ZemRziR+fI/UWwsh2t0HSdvCYc4CXiIP6+lxnIGsXkHuNXQN/qeXtOaKsaQuz",
-	"BhnkJau5tMScGYalcYXSYYXdrLcOZJuRekDZp/txXdiGZduYUL4FUaythSlDjOVo3sZTnw7ZpGMLQVTT",
-	"bl+TXes1TKu+oLilM2R7j1Htvw8jOYinFos9qH8oY7ymO9jiNR03xU01zJgl/g5o0WuJ9+UNjyTv2jTW",
-	"tgh5W+IcEKFaInDISUWAyq8Esnh4iU6sZWbSKXUqr+sgtaxn0WKAEQrbSCSdKv/bhlUyn25zkJ4YwxGe",
-	"HCqT/23TTz+lu7ZkC3JDO+LeDp4iX++aIp09ixhHHH7VDtVWyjUymQLqe4PF5kRwsLxTd1Zw+xhRie+8",
-	"CRl3FAxF6zq9QOuyPNeEbA4WhC503INIAeV8+i13ImfxzVlvRHtvMJ8PmItLxq5sGfhQRhbs3J1H54/V",
-	"VVaxkuTr7Sha15+bdo2mXlY9aLUnUCAz/Riag2e0cUN/tlb8gGaqUDyogvh5AKGNXbk9RNER9vuIJJFr",
-	"Q2qH3hy2d1LEcBhLffHf368ljIHKLm4iC7tYXaTGTzahR2LqGNl9dMEeznhcEHVSzrqctJ8SMWX9mWt3",
-	"MA3upu2KZETV8OvqpU3/1ZAEcW1fvBzo1tCnTZOYqLbsbX9keqqxWm4fIpogp8eflJsGS500H6sAOzze",
-	"eM98ho/z82zQXGtnDbtH6ShtBFeHmTsx1zZLBLAY09CSVb1dFG1PEdsnKq6wxoTh31pe2MTNrHEKNqpT",
-	"J38DLUbU38HEw/2Ui6WLXfuNOSrvksQGiHqouEueLdodJND3WFwdsj8gqIMF0JzsmiVnU/iz3rjdEsse",
-	"jpAgZBZlnL2SY3Xrp56ARbwMJyjtlLJUNrU9UwhMiqNJegMPaTHdxyr6TQX5sAIaInpFMls02GvksIB8",
-	"61YZPUH0NKmrYhqSNCUufcdHMl9n+aoY6wCxjbrkRELmkXBPjRnpROhTBxQWA5UZslqUDTyhdhoVBqDt",
-	"ExH38rz2Mv9YALtdmDguG8ZzGK2wCMsRz76OeWA9k4/We3nMegdGcU0E00WjQOeM9xQTOeZrlUY++/r5",
-	"P8YD9KMM5fMon54+f/pii0xKz28jd3iEbNMYpznjRXgzw6d0jKdCzD9//jQG1z6+2TWbYZiIusl3Cil9",
-	"xB+vm5ZWc46JyihL9871QM5Z35JoKzvJbGMLSbWNf1YNNmWmxH542MI82ujLGaagm/OZ78xk+nisqhJk",
-	"24EzK1luktWbIuUYu/zbeP5GHNj96W69/taRxt8Hr6o3CqhxbA7fbfEBE/lPTMqa9yRCzFixRmyOsLm4",
-	"RcfrbCG4zuVDRApzHwCaraVOh2hDsmoSJ7e7LKXjwLTPo4vXCeLaYbZrkv7CFm6OacgZFtsV5atDweaY",
-	"PVoyr7kOaBeEx6Ge47IE/pVAJr2Z8XWqveX2h/q6GHei7tzD0DOl4pwSr7NIblt8Q9smwVGWKcroKaKM",
-	"XPfxM17pYAApDF1VAPwlMvWy574L1Ta3S5i0gK1249K8tnqRS9FurGuCfUvTN7DncNw0Eh9b9lD6X5oQ",
-	"ugRO4ok0YcXZaBH/sNtpp4srmkaim+i0JJkiCjdP8iUpC/OnZNWTEq6hTBEpzv/8/Y8UKTNS/aWwj5FN",
-	"4dwr/O6XNSQeWLWjdFhwnEO0y9grkDcAJhJZsZJI0KyoPmpDtEBAi6Z12myNSlzTfGn6p40gYdyGDDE6",
-	"csOWkhZ6lZyxebOip+Pd0e57k8mHgEQ6iQhYgPaakLgnwaaXHbSd1EC+shbFvlPuVG6Me+VBR1cxRvy+",
-	"lUE0N9rn7oVYiG57NK/KYfiBbGe3tu3tZ0+CYzZ0M/SYHW160NWcyPU7NYs9k/TdZFXrSw8fufYnj1N0",
-	"s+TmGdf3HT42ce7CvkcBOd/mY3fHndahgLmpQDbLWUpZmYvkCJ2zuNFw8fa10qhqTKVA0Xf69iZndpu2",
-	"jlommJsXUefCxY/0Ue+ljSlaKeQUSqLpvKySAJWPzxGHCrAkdIEwsiFRVNMC+Eeq/XFK11/B2t7QJFwK",
-	"R5hbi26IXPplHrmWHEjyGl4i/JHaZtjIdhIyFz7NawGF+Wm34fgR+kDkktUy3Kxcwke6rGd6IwJhvSq1",
-	"T7cyIhGh4TJcmvHRR/qRXjQ5Z9pouaypEq3XIGzo3ixFTehw/5VAmkz0LEB0NopZhVnRB3wNy3r25Bub",
-	"4/ZI/dhpeGNoqydqJiKQboiOJFP085EGvzWL0j+2F6nZafUIvKbIcLVehs6+Mzt+rPelS40EwhxQ34WH",
-	"ZmcYCd24HeWsgCN0oU1UM4fSN+IjFUALgW6WSimKCudg0zmIfeMlInP1QZ0ehD08qN+nxnOr63PUTs9O",
-	"Tj5Sp1X18YMI9PmjOwl8TM7R5z9//+Pu7uij6eidg03jNrXqc6KESHJR4XwJT86OTprLJINnjU9G9zQ3",
-	"3Vy94zE5tdnzFFckOU+eHp3qcZRM1QLgeAm4lMv/1uYCaOXkc9FfF8l58j3IH/QrSee2ybOTk85Nkwr7",
-	"x1WJSeduya7037hF8rVEBQPRElLJ+S+f0kTUqxXma3NtmqM8ZGMclu/EEfoZoBA6oZKDhh0uNZkIvBau",
-	"GSKCUpj6W7wQrvHtJzXl8QokJ8ZD1geDn+wrhwOCknxuIXc+ztinKfwqWgfOBlxvOVspgNUCaaY0Fkd8",
-	"+9opMUgBl9ZtcXACuO++tyAa3xFYWfW6Jhs9en7ytGFu3Zhe6BOdFEiX1+vrGo2X4HEcdtenx0Eudh/8",
-	"mqzqEQiGsmu3S1qbFN0e2rIZk3vSlR2pEetKfCru8hnOwWWXRn4HQj+Eoc7O9EBs39YTheOPRMhvw3ty",
-	"wju1f4nfmGxPpFvf/BsfxTr+9h3Gdq3d4IugcUocKc1Gj+3d3Fu8aW6Svvt0QJprXcAUIbs31NwQPgHd",
-	"NYjXp3JlnvnLOx1F+bsSNonq+LP7+26IT79trqHqENcIsNv3lT8I0Ie5PbzKak/Qvwls+9ReVSoF0h1z",
-	"kO0uprTsjbn92QhPzCWy93nsjqJje9mUPpvZxmZtXF2YFz64zjB7YWuclzqXxBv8arv6la2bngS15hat",
-	"u82bvaeknyDDKEI7F+6aLyXIXVbJ/jT0Pbk2hTAO9KiujtA7sqC41IZbY9IVWqWYh2D8TTtSj2nh1svn",
-	"ypgxXdkmIJyYnG9aT3mEdCp7tu06pmboOO7WEoQ6uvkDltlt37Xz7pKflu6yNxifPTv7+uvhW4x30EiH",
-	"lHlBE73Dqpn3vl3PV8JCNkXKPnYOA21FKhHIbvRZ+x7kKawj10m29mbOTk7QzRIoslfvaR+zyfJy/Jii",
-	"s5Mz85JaEmiWoZRJNANzmC/Qo/B2P227tplASYH/MOkZuMn/UhH6rkFcIEDPTs4eaP43JuXXl5/szxX/",
-	"BJq3xbf2dVBNenCLc1mutd53UlxygEHOsFcN9XoctBfjYPhrrojqsZ7U8vYHm83msx3BiDD20ZLdoFWd",
-	"L9WRc8nKQvQeLG1ZmJIeM3Z7d5y7G/HjNpG+gf0nX9K3G1O/YrdfGj/r/RyalcNr62PmEJppa0UXeNEp",
-	"NMxFfmW8q7UUEmu3gJnDspRxaupXqD5PU0iR7Turg2FEIjJHWFxBEVKOIpZ+0gkrW3sP15PQTswIWZkW",
-	"RpvmUAVwpbOY+4wfuK1K3WjKxjejp/N1ZS698sPvct+duX6jlf31IpbcvdYu1jnjW7HIF3VMD+8JPKz5",
-	"pEzrJ4yWa2RzDEyQwVJjilhZ+JP7S6RbazlvkRgg5oB440bThVdMX4nQB1xATgoQ/qYcHTSwdbfnSLIg",
-	"BHOELk3GBHoU9JN/jChAgWxSbYqC7Fg9mi2vOUIXyBXCmiCBZVXRig19/9179OfvfxybZxGjDGjR9FvZ",
-	"jQkfSCiHN5jctaOR/k6KFhmfTmf1NHXaESr+tuZ4Vq6Rrwren5rVhIp6zZZNsodJq0n1B3GFsEf7OPke",
-	"f7Z/3Q0HGu6Hf/u7B3BAhZcD9cYx/MU8Ezif7Gi7QNiy2BCgL9zlEPvAeVy+f8BE/vTusBixW+lBhpVA",
-	"mnwlWcETVssprNswO8fOIVnIEUiRSNvro4/OY7bLJja562gYt3x1w8NpGOeLsX5NE8f/dBFrKDcgmtQc",
-	"m2mB3J0tiqiC2+6UQUHXyDTFcJIB+fwBZXzsRFpBHnOfpPi3z0H++4uKdrp4j8RwMJlYSCzZCr4SbnTE",
-	"qNenvaJCAJUdL1sboxUm6rRwbO6SFAOnY5088tpdOflFGletm3YfmPVb18H20IW9sHMCrT6fG22h0HeE",
-	"dKY4K3QvQrFkNxQxmsNLQx4lXuuHOrMJLzChTcieCMQqaNlepmlzQx+uLXTvqfet7fJ8MJbzTbB7oGqW",
-	"OIEsLUszVgwcaV8grSjewj3MoAfiCHd1wQMzQ9DRewBpU7t1h2ftuHVfmkwoI/6QKyHyWXzq9Cl01pxm",
-	"mSkyijDhTXKgj4Ms8LVrcVfAGCMef1b/DZ5/4tSo/T42Edi6fWyz8zZR7JCk8enALD8cn3f0M8HxSA2V",
-	"otlaF6JwXY7QROJLQq8GsOIbIPeKx0vbz3g38fBF+b98Q+lDO78WREjgUGirRhDJOGn7tQy4B6XxpWnH",
-	"/EVKY9eF/IGlcdAqu4ebPLzXE+LRWqdmXHN81rmNyHSTP0IXiDcoV8LJuBNlzSkUCJtU7Cj+PfdpHInj",
-	"z/avu+EkTNdKeVw4hm2Xv0D52O4n3otU0ztsmqi+Hc0VFrC5z140sf4b6vLvOxgzzwKk2TaV/RLTtJ38",
-	"OwtM2/PzwPKypgPJfDY9NO3x+L8itBDRBFRlk/iey+j0CL2et1rw6pgrwqgk14Bs7m7owyLC5VtkJm1V",
-	"qVKXQ06ErUIoUlTTEoQwpQia8fVfNlLY1G6EPYKhEQ+bSbK6TMCsZzM0YA6FlzX9YnWD77b80NrBNcnu",
-	"z3v21tDMd8Hel3i/sbUoenhtFavxbaCrKVFpZEx/6rP6dPyZ13RY+t8D9ZqPDx4PeKDMcyV5LmuaakA7",
-	"7nGfal0LZQFeYiGRKbbSqXIB5rfBwrFrAB630ZTk2Q8Z/7vyTf8a/nyl799zhWdfNRRzhC4xEbaAMFAU",
-	"aglzoLn9Zs74qglOb8W9x75HSq9p8N62PNmDcqIJp67n4VYICdpx/d0yGXzDm8NngRqq0QhzLbsZtwWY",
-	"a3QDHJwlENKGIYH+A55RG+9NPcnfXn4Ejb4eWOkHPYF6xIprQTSVnlfjHaGfrR2oCxxEDPNWLOiPx5/V",
-	"f4Nq/V6kYNjg4Irdt7I6LIgV42robgfN4+Aa2L4U6lNX6+tOfTdLJkxtLhhbHRfr1PX/YRw90u/bFjCP",
-	"keuR+9JkWjunp64Cb4a0+dc2B0iNa32zsXRrzOU9860DbH9xudaYywePUYd9xcddB9PmXQ9PPX3mtZ4R",
-	"YXeFsIukvte5R7QwLVJqKklpw2EblB2QZG82dqtBRa/x8iHoNbFN6aVxZO5SNPl3MkVaPUQOa454wLuq",
-	"W5tRvsLtiIv3LrYron2Xj18+KYiYhtgGb/riad2TQ5wfH5+e/ePo5Ojk6PT8H8+ePdXgs0O7GyISkxj/",
-	"OSivFeFnI7aDB47Ugkc6fh+O4TxsrWdqJ8EDGyP9dPc/AQAA//8=",
+	"BhnkJau5tMScGYalcYXSYYXdrLcOZJuRekDZp/txXdiGZduYUL4FUcTNbdHa5Mi2EfDGdJzLcVkC/0og",
+	"+3qKbrQaU99d1hTdYIF0WR+arRGRYbq3zRrt7VzjKyFjaaK38eyrQ/YJ2UIW1rTbWmXXkhHTLTCor+kM",
+	"2d5j1ADZh5cdxFNLSD3U91DngZrucByo6fhpwBTkjB0G3gEteg8DfanLI/nDNpO2zURvS5wDIlSzC4ec",
+	"VASo/Eogi4eX6MQahyajU2cTuyZWy3oWrUcYobCNXNapUtBtZCfzGT8HacsxHGTKoTIp6DYD9lO6a1e4",
+	"ID21o3Hs4CnyJbcp0gm8iHHE4Vft021lfSOTrKC+N1hsDiUHS311xxW3jxGt/M5bsXFfxVDAsNOOtC7L",
+	"c03I5mxD6EKHXogUUM6n33IneBffnHWItPcG8/mAxbpk7MpWog8lhcHODYJ0CltdZRUrSb7ejqJ1Cbzp",
+	"GGlKdtWDVocEBTLTEqI5+0Z7R/QnjMXPiKYQxoMqCOEHENrYldtDFB1hy5FIHru25XZoD2LbN0Vsl7Hs",
+	"G//9/brSGKjs4qmysIuVZmr8ZBM6RaYO091HF+wRD8AFUYf1rMtJ+ykR01kgcx0XpsHdtI2ZjKgafl29",
+	"tOlCG5IgrvOMlwPdMv606VMT1Za9HZhMWzdWy+2jVBOkFfnDetPjqZNpZBVgh8cbB55PMnKupg2aa+2s",
+	"YfcoHaWN4Oowcyfs22aJABZjGlqyqreRo21rYltVxRXWmDD8W8sLmzuaNX7JRnXq/HOgxYj6O5h4uJ9y",
+	"sXSxa8szR+VdktgAUQ8Vd8mzRbuDBPoei6tDtigEdbAAmpNdE/VsFUHWGzpcYtnDERKEzKKMs1d+ru4+",
+	"1RMziVcCBdWlUpbKprZnCoFJcTRJe+IhLaZbaUW/qSAfVkBDRK9IZosef40cFpBv3a2jJ46fJnVVTEOS",
+	"psqm7/hI5ussXxVjTSi2UZecSMg8Eu6pMSPNEH32gsJioDJDVouygSfUTq/EALR9IuJezt9e5h+Lobdr",
+	"I8dlw3gapRUWYUXk2dcxJ7Bn8tGSM49Z78Aorolgum4V6Jzxnnomx3yt6sxnXz//x3iOwChD+VTOp6fP",
+	"n77YIpnT89vINSIh2zTGac54EV4O8Skd46kQ88+fP43BtY9vdk2oGCaibv6fQkof8cdLt6XVnGOiMsrS",
+	"vXM9kHPWd0Xayk4y29hCUm3jn1WDTZmssR8etjCPNlqDhlnw5nzmm0OZViKrqgTZduDMSpabfPmmTjrG",
+	"Lv82nr8RB3Z/xl2vv3Wk9/jBC/uNAmocm8PXa3zARP4Tk7LmPbkYM1asEZsjbO6O0SFDW4uu0wkRkcJc",
+	"SYBma6kzMtqQrJrcze3ua+k4MO3z6OJ1jrp2mO1aJ7CwtaNjGnKGxXZ9AdShYHPMHi2Z11zH1AvC41D3",
+	"AUOTYc34OtXecvtDfWONO1F3roLomVJxTonXWSS9Lr6hbfPwKMsUZfTUcUZuHPkZr3QwgBSGrioA/hKZ",
+	"kt1z3whrmwsuTGbCVrtxmWZbvcilaPf2NcG+pWld2HM4bnqZjy17KAMxTQhdAifxXJ6w6G20j8Cw22mn",
+	"uzOaXqab6LQkmSIKN0/yJSkL86dk1ZMSrqFMESnO//z9jxQpM1L9pbCPkc0i3SsDwC9rSDywakfpsOA4",
+	"h2ijs1cgbwBMJLJiJZGgWVF91IZogYAWTfe22RqVuKb50rRwG0HCuA0ZYnTkki8lLfQqOWPzZkVPxxu0",
+	"3fcylQ8BiXQSEbAA7TUhcU+CzXA7aEergZRpLYp9s96p3Bj3SsWOrmKM+H03hWh6tk8fDLEQ3fZoapfD",
+	"8APZzm5t29vPngTHbOhm6DE72rTBqzmR63dqFnsm6btMq9b3Lj5yHVgep+hmyc0zrq9cfGzi3IV9jwJy",
+	"vs3H7po9rUMBc1MEbZazlLIyd9kROmdxo+Hi7WulUdWYSoGi7/QFUs7sNp0ltUwwlz+izp2PH+mj3nsj",
+	"U7RSyNH5STqhqSRA5eNzxKECLAldIIxsSBTVtAD+kWp/nNL1V7C2l0QJl8IRpveiGyKXfplHrisIkryG",
+	"lwh/pLYfN7LNjMydU/NaQGF+2u15foQ+ELlktQw3K5fwkS7rmd6IQFivSu3TrYxIRGi4DJfpfPSRfqQX",
+	"TdqbNloua6pE6zUIG7o3S1ETOtx/JZAmEz0LEJ2NYlZhVvQBX8Oynj35xqbZPVI/dhreGNouP4wIpHuy",
+	"I8kU/XykwW/NovSP7V1udlo9Aq8pMlytl6ETAM2OH+t96WongTAH1HfnotkZRkL3jkc5K+AIXWgT1cyh",
+	"9I34SAXQQqCbpVKKosI52HQOYt94ichcfVCnB2EPD+r3qfHc6hIhtdOzk5OP1GlVffwgAn3+6E4CH5Nz",
+	"9PnP3/+4uzv6aJqK52AzyU25/JwoIZJcVDhfwpOzo5PmPsvgWeOT0W3VTUNZ73hMTm0CP8UVSc6Tp0en",
+	"ehwlU7UAOF4CLuXyv7W5AFo5+XT410VynnwP8gf9StK58PLs5KRz2aXC/nFVYtK53rIr/TcusnwtUcFA",
+	"tIRUcv7LpzQR9WqF+drc3OYoD9kYh+U7cYR+BiiEzunkoGGHS00mAq+F68eIoBSmBBgvhOu9+0lNebwC",
+	"yYnxkPXB4Cf7yuGAoCSfW8idjzP2aQq/itaBswHXW85WCmC1QJopjcUR3752SgxSwKV1WxycAO677y2I",
+	"xjclVla9LgtHj56fPG2YW/fGF/pEJwXSFf76xkjjJXgch9316XGQDt4HvyaxewSCoeza7Z7YJku4h7Zs",
+	"xuSedGVHasS6Ep+Ku3ySdXDfppHfgdAPYaizMz0Q2xcGReH4IxHy2/CqnvBa71/ilzbbE+nWlw/HR7GO",
+	"v32HsSnQG3wR9G6JI6XZ6LG9HnyLN81l1nefDkhzrTugImT3hppLyieguwbx+lSuzDN/f6ijKH9dwyZR",
+	"HX92f98N8em3zU1YHeIaAXb7yvQHAfowt4e3ae0J+jeBbZ/a21KlQLppD7INzpSWvTEXUBvhiblE9kqR",
+	"3VF0bO+70mcz21utjasL88IH15xmL2yN81LnnnqDX21Xv7Kl25Og1lzkdbd5ufiU9BNkGEVo58LdNKYE",
+	"ucsq2Z+GvifXpkrEgR7V1RF6RxYUl9pwa0y6QqsU8xCMv2lH6jFd5Hr5XBkzpjHcBIQTk/NN9yuPkE5x",
+	"0baNz9QMHcfdWoJQRzd/wDK77bv53t0z1NJd9hLls2dnX389fJHyDhrpkDIv6ON3WDXz3ncM+kpYyKZI",
+	"2cfOYaCtSCUC2Y0+a9+DPIV15DrJ1t7M2ckJulkCRfb2P+1jNllejh9TdHZyZl5SSwLNMpQyiWZgDvMF",
+	"ehReMKht1zYTKCnwHyY9Azf5XypC3zWICwTo2cnZA83/xqT8+vKT/bnin0DztvjWvg6qSQ9ucS7Ltdb7",
+	"TopLDjDIGfa2o16Pg/ZiHAx/zS1VPdaTWt7+YLPZfLYpGRHGPlqyG7Sq86U6ci5ZWYjeg6UtC1PSY8Zu",
+	"745zdyl/3CbSl8D/5Ev6dmPqV+z2S+NnvZ9Ds3J4c37MHEIzba3oAi86hYa5yK+Md7WWQmLtFjBzWJYy",
+	"Tk39CtXnaQopsq1vdTCMSETmCIsrKELKUcTSTzphZWvv4XoS2okZISvTRWnTHKoArnQWc5/xA7dVqXtd",
+	"2fhm9HS+rsy9W374Xa7cMzeAtLK/XsSSu9faxTpnfCsW+aKO6eFVhYc1n5Rp/YTRco1sjoEJMlhqTBEr",
+	"C39yf4l0dy/nLRIDxBwQb9xouvCK6SsR+oALyEkBwl/Wo4MGtu72HEkWhGCO0KXJmECPgpb2jxEFKJBN",
+	"qk1RkB2rR7PlNUfoArlCWBMksKwqWrGh7797j/78/Y9j8yxilAEtmpYvuzHhAwnl8BKVu3Y00l+L0SLj",
+	"0+msnqZOO0LF39Ycz8o18lXB+1OzmlBRr9mySfYwaTWp/iCuEPZoHyff48/2r7vhQMP98G9/9wAOqPB+",
+	"ot44hr8baALnkx1tFwhbFhsC9IW7n2IfOI/L9w+YyJ/eHRYjdis9yLASSJOvJCt4wmo5hXUbZufYOSQL",
+	"OQIpEml7ffTRecx22cQmd00V45av7rk4DeN8Mdav6SP5ny5iDeUGRJOaYzMtkLs2RhFVcOGeMijoGpmm",
+	"GE4yIJ8/oIyPnUgryGPukxT/9jnIf39R0U4X75EYDiYTC4klW8FXwo2OGPX6tFdUCKCy42VrY7TCRJ0W",
+	"js11lmLgdKyTR167Wy+/SOOqddnvA7N+60baHrqwd4ZOoNXnc6MtFPqOkM4UZ4VuhyiW7IYiRnN4acij",
+	"xGv9UGc24QUmtAnZE4FYBS3by/SNbujDdabuPfW+tY2mD8Zyvg93D1TNEieQpWVpxoqBI+0LpBXFW7iH",
+	"GfRAHOFuT3hgZgiaig8gbWq37vCsHbfuS5MJZcQfciVEPotPnT6FzprTLDNFRhEmvEkO9HGQBb52XfYK",
+	"GGPE48/qv8HzT5watd/HJgJbt4/tt94mih2SND4dmOWH4/OOfiY4HqmhUt1wT8ccFHiaSHxJ6NUAVnwP",
+	"5l7xeGlbKu8mHr4o/5fvaX1o59eCCAkcCm3VCCIZJ22/lgH3oDS+NB2hv0hp7BqhP7A0Drp193CTh/d6",
+	"Qjxa69SMa47POrcRmYb2R+gC8QblSjgZd6KsOYUCYZOKHcW/5z6NI3H82f51N5yE6bo5jwvHsPPzFygf",
+	"2y3Ne5FqeodNE9W3o7nCAtZpaKqMToeONsbMswBptk1lv8Q0bSf/zgLT9vw8sLys6UAyn00PTXs8/q8I",
+	"LUQ0AVXZJL7tMzo9Qq/nrS7AOuaKMCrJNbg+tqEPiwiXb5GZtFWlSl0OORG2CqFIUU1LEKYVrmF8/ZeN",
+	"FDa1G2GbYmjEw2aSrC4TMOvZDA2YQ+FlTb9Y3eAbPj+0dnB9uvvznr01NPONuPcl3m9sLYppe6ysYjW+",
+	"DXQ1JSqNjOlPfVafjj/zmg5L/3ugXvPxweMBD5R5riTPZU1TDWjHPe5TrWuhLMBLLCQyxVY6VS7A/DZY",
+	"OHY9yOM2mpI8+yHjf1e+6V/Dn6/0FYCu8OyrhmKO0CUmwhYQBopCLUE3JxeuCnrVBKe34t5j3yOl1zR4",
+	"b1ue7EE50YRT1/NwK4QE7bj+bpkMvuHN4bNADdVohLmW3YzbAsw1ugEOzhIIacOQQP8Bz6iN96ae5G8v",
+	"P4JGXw+s9IOeQD1ixbUgmkrPq/GO0M/WDtQFDiKGeSsW9Mfjz+q/QbV+L1IwbHBwxe5bWR0WxIpxNXS3",
+	"g+ZxcBNtXwr1qav1dae+myUTpjYXjK2Oi3Xq+v8wjh7p920LmMfI9ch9aTKtndNTV4E3Q9r8a5sDpMa1",
+	"vtlYujXm8p751gG2v7hca8zlg8eow77i466DafOuh6eePvNaz4iwu8XYRVLf69wjWpgWKTWVpLThsA3K",
+	"DkiyNxu71aCi13j5EPSa2Kb00jgydyma/DuZIq0eIoc1RzzgXdWtzShf4XbExXsX2xXRvsvHL58URExD",
+	"bIM3ffe17skhzo+PT8/+cXRydHJ0ev6PZ8+eavDZod0NEYlJjP8clNeK8LMR28EDR2rBIx2/D8dwHrbW",
+	"M7WT4IGNkX66+58AAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -1,0 +1,121 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/wavehub/wavehub/internal/config"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/keystore"
+	"github.com/wavehub/wavehub/internal/safefile"
+)
+
+// home is a prepared data directory: who this hub is and where things lie.
+type home struct {
+	dir      string
+	identity keystore.Identity
+	tokenKey []byte
+}
+
+func (h home) database() string  { return filepath.Join(h.dir, "wavehub.db") }
+func (h home) terminals() string { return filepath.Join(h.dir, "terminals") }
+func (h home) private() string   { return filepath.Join(h.dir, "dispatches") }
+func (h home) worktrees() string { return filepath.Join(h.dir, "worktrees") }
+
+// prepare makes or opens the data directory. A directory that others can write
+// to, that lies on a network or sync folder, or whose database has lost its key
+// is refused with the fix.
+func prepare(cfg config.Config) (home, error) {
+	h := home{dir: cfg.DataDir}
+	if err := checkPlace(cfg.DataDir); err != nil {
+		return h, err
+	}
+	for _, dir := range []string{cfg.DataDir, cfg.ConfigDir, h.terminals(), h.private(), h.worktrees()} {
+		if err := safefile.PrivateDir(dir); err != nil {
+			return h, dataDirError(dir, err)
+		}
+	}
+	var err error
+	if h.identity, err = h.loadIdentity(); err != nil {
+		return h, err
+	}
+	if h.tokenKey, err = h.loadTokenKey(); err != nil {
+		return h, err
+	}
+	return h, h.writeOperatorToken(cfg.TokenFile())
+}
+
+func checkPlace(dir string) error {
+	name, network, err := safefile.NetworkFS(dir)
+	if err != nil {
+		return dataDirError(dir, err)
+	}
+	if network {
+		e := hub.Errorf(hub.CodeDataDirInvalid, "%s lies on %s, where a database is not safe", dir, name)
+		e.Hint = "set WAVEHUB_DATA_DIR to a folder on a local disk"
+		return e
+	}
+	return nil
+}
+
+func dataDirError(dir string, err error) error {
+	e := hub.Errorf(hub.CodeDataDirInvalid, "%s cannot be used", dir)
+	e.Err = err
+	if u, ok := errors.AsType[*safefile.UnsafeError](err); ok {
+		e.Hint = u.Fix
+	}
+	return e
+}
+
+// loadIdentity creates the key at the very first start only: a database whose
+// key is gone is not this hub's any more.
+func (h home) loadIdentity() (keystore.Identity, error) {
+	identity, err := keystore.Load(h.dir)
+	if !errors.Is(err, keystore.ErrMissing) {
+		return identity, wrapIdentity(err)
+	}
+	if _, serr := os.Stat(h.database()); !errors.Is(serr, fs.ErrNotExist) {
+		e := hub.Errorf(hub.CodeIdentityMissing, "%s has a database but its key (key.pem) is missing", h.dir)
+		e.Hint = "put the key back from a backup, or move the database away to begin as a new hub"
+		return identity, e
+	}
+	identity, err = keystore.Create(h.dir)
+	return identity, wrapIdentity(err)
+}
+
+func wrapIdentity(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &hub.Error{Code: hub.CodeDataDirInvalid, Message: "the hub's key cannot be used", Err: err}
+}
+
+func (h home) loadTokenKey() ([]byte, error) {
+	key, err := keystore.LoadSecret(h.dir, keystore.TokenKey)
+	if errors.Is(err, keystore.ErrMissing) {
+		if _, serr := os.Stat(h.database()); serr == nil {
+			return nil, hub.Errorf(hub.CodeIdentityMissing, "%s has a database but its %s is missing", h.dir, keystore.TokenKey)
+		}
+		key, err = keystore.CreateSecret(h.dir, keystore.TokenKey)
+	}
+	return key, wrapIdentity(err)
+}
+
+func (h home) operatorToken() string {
+	return keystore.DeriveToken(h.tokenKey, "whu_", "operator", "", 1)
+}
+
+// writeOperatorToken leaves a file that is right alone.
+func (h home) writeOperatorToken(path string) error {
+	want := h.operatorToken() + "\n"
+	if have, err := safefile.ReadPrivate(path, 1<<10); err == nil && string(have) == want {
+		return nil
+	}
+	if err := safefile.WriteAtomic(path, []byte(want), 0o600); err != nil {
+		return fmt.Errorf("writing the operator's token: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/wavehub/wavehub/internal/capfile"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/keystore"
+	"github.com/wavehub/wavehub/internal/safefile"
+)
+
+// tokens derives and hashes this hub's credentials; it implements run.Tokens
+// and server.Tokens.
+type tokens struct{ key []byte }
+
+func (t tokens) Consumer(run hub.RunID, generation int64) string {
+	return keystore.DeriveToken(t.key, "whc_", "consumer", string(run), generation)
+}
+
+func (tokens) Sum(token string) string { return keystore.TokenSum(token) }
+
+func (tokens) CheckToken(prefix, s string) bool { return keystore.CheckToken(prefix, s) }
+
+// authority makes capabilities and their files; it implements work.Authority.
+type authority struct {
+	key         []byte
+	root        string // of the terminals' private folders
+	url         string
+	fingerprint string
+}
+
+func (a authority) Capability(home hub.PeerID, d hub.DispatchID) (token, sum string) {
+	token = keystore.DeriveToken(a.key, "whd_", "dispatch", string(home)+"/"+string(d), 1)
+	return token, keystore.TokenSum(token)
+}
+
+func (a authority) Private(id hub.TerminalID) (string, error) {
+	dir := filepath.Join(a.root, string(id))
+	return dir, safefile.PrivateDir(dir)
+}
+
+// WriteFile replaces the capability file by rename: a worker that reads it gets
+// the old one or the new one, whole.
+func (a authority) WriteFile(at hub.Attachment, token string) (string, error) {
+	dir, err := a.Private(at.Terminal)
+	if err != nil {
+		return "", err
+	}
+	raw, err := capfile.Encode(capfile.File{
+		URL: a.url, Fingerprint: a.fingerprint, Token: token,
+		RunID: string(at.Run), TaskID: string(at.Task), DispatchID: string(at.Dispatch),
+	})
+	if err != nil {
+		return "", fmt.Errorf("encoding the capability file: %w", err)
+	}
+	path := filepath.Join(dir, "dispatch.json")
+	return path, safefile.WriteAtomic(path, raw, 0o600)
+}
