@@ -1,0 +1,175 @@
+package dispatch_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/wavehub/wavehub/internal/dispatch"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/keystore"
+	"github.com/wavehub/wavehub/internal/mail"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/run"
+	"github.com/wavehub/wavehub/internal/signal"
+	"github.com/wavehub/wavehub/internal/sqlite"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// world is one hub without its edges: a real store and the use-cases.
+type world struct {
+	t        *testing.T
+	store    *sqlite.Store
+	bus      *signal.Bus
+	runs     *run.Service
+	mail     *mail.Service
+	dispatch *dispatch.Service
+	id       string
+}
+
+type testTokens struct{}
+
+func (testTokens) Consumer(r hub.RunID, g int64) string {
+	return keystore.DeriveToken([]byte("k"), "whc_", "consumer", string(r), g)
+}
+func (testTokens) Sum(s string) string { return keystore.TokenSum(s) }
+
+const operatorSum = "operator"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, bus: &signal.Bus{}}
+	st, err := sqlite.Open(t.Context(), sqlite.Config{
+		Path: filepath.Join(t.TempDir(), "hub.db"),
+		Publish: func(ss []hub.Signal) {
+			for _, s := range ss {
+				w.bus.Publish(string(s.Topic), s.Key)
+			}
+		},
+		OnFatal: func(err error) { t.Error(err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.store = st
+	w.runs = &run.Service{Store: st, Tokens: testTokens{}}
+	w.mail = &mail.Service{Store: st, Access: dispatch.Access{}, Bus: w.bus, Draining: make(chan struct{})}
+	w.dispatch = &dispatch.Service{Store: st}
+	w.update(func(tx store.Tx) error {
+		if w.id, _, err = tx.StoreIdentity(); err != nil {
+			return err
+		}
+		return tx.PutCredential(store.Credential{Sum: operatorSum, Kind: store.CredOperator})
+	})
+	return w
+}
+
+func (w *world) update(fn func(store.Tx) error) {
+	w.t.Helper()
+	if err := w.store.Update(context.Background(), store.New, fn); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) view(fn func(store.Rx) error) {
+	w.t.Helper()
+	if err := w.store.View(context.Background(), fn); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func operator() hub.Principal {
+	return hub.Principal{Kind: hub.Operator, Credential: operatorSum}
+}
+
+func worker(d hub.DispatchID) hub.Principal {
+	return hub.Principal{Kind: hub.DispatchCap, ID: string(d), Credential: "cap-" + string(d)}
+}
+
+func (w *world) request(p hub.Principal, op string, args any) receipt.Request {
+	w.t.Helper()
+	r, err := receipt.New(p, "", op, args)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// newRun creates a Run and returns its consumer.
+func (w *world) newRun() (hub.RunID, hub.Principal) {
+	w.t.Helper()
+	b, err := w.runs.Create(context.Background(), w.request(operator(), "run.create", nil), run.CreateInput{Objective: "test"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p := operator()
+	p.Consumer = hub.ConsumerProof{Run: b.Run.ID, Generation: b.Run.Generation}
+	return b.Run.ID, p
+}
+
+func (w *world) newTask(r hub.RunID, deps ...hub.TaskID) hub.TaskID {
+	w.t.Helper()
+	c, err := w.runs.CreateTask(context.Background(), w.request(operator(), "task.create", hub.NewRequestID()), r, hub.Task{Spec: "do it", Dependencies: deps})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c.Task.ID
+}
+
+// begin starts a local Dispatch of the Task and makes it ready.
+func (w *world) begin(task hub.TaskID) hub.DispatchID {
+	w.t.Helper()
+	id := hub.NewDispatchID()
+	w.update(func(tx store.Tx) error {
+		d, err := dispatch.Begin(tx, dispatch.Attempt{ID: id, Task: task, Request: hub.NewRequestID()})
+		if err != nil {
+			return err
+		}
+		a := hub.Attachment{Dispatch: id, Task: task, Run: d.Run, Capability: hub.CapActive, Completion: "report"}
+		if err := dispatch.Attach(tx, a, "cap-"+string(id)); err != nil {
+			return err
+		}
+		_, err = dispatch.EndStart(tx, id, dispatch.Start{Event: hub.EvStarted})
+		return err
+	})
+	return id
+}
+
+func (w *world) send(p hub.Principal, in dispatch.SendInput) (dispatch.Sent, error) {
+	return w.dispatch.Send(context.Background(), w.request(p, "message.send", hub.NewRequestID()), in)
+}
+
+func report(task hub.TaskID, d hub.DispatchID, o hub.Outcome, body string) dispatch.SendInput {
+	return dispatch.SendInput{Type: hub.TypeWorkerDone, Subject: "s", Body: body, Report: hub.Report{Task: task, Dispatch: d, Outcome: o}}
+}
+
+func (w *world) states(task hub.TaskID, id hub.DispatchID) (t hub.Task, d hub.Dispatch) {
+	w.t.Helper()
+	w.view(func(rx store.Rx) (err error) {
+		if t, err = rx.Task(task); err != nil {
+			return err
+		}
+		d, err = rx.Dispatch(id)
+		return err
+	})
+	return t, d
+}
+
+func (w *world) check(p hub.Principal, in mail.CheckInput) (mail.Batch, error) {
+	return w.mail.Check(context.Background(), w.request(p, "mailbox.check", in), in)
+}
+
+// inbox returns everything in the Run's mailbox, delivered or not.
+func (w *world) inbox(r hub.RunID) []hub.Message {
+	w.t.Helper()
+	h, err := w.mail.History(context.Background(), operator(), mail.HistoryInput{Box: r.Box(), Limit: 10_000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return h.Messages
+}
