@@ -1,0 +1,99 @@
+package client
+
+import "github.com/wavehub/wavehub/openapi/api"
+
+// The documents of the API, under the names of openapi.yaml, which describes
+// their fields.
+type (
+	Answer                  = api.Answer
+	AuditRow                = api.AuditRow
+	Binding                 = api.Binding
+	CheckResult             = api.CheckResult
+	Commands                = api.Commands
+	Default                 = api.Default
+	Dispatch                = api.Dispatch
+	DispatchDetail          = api.DispatchDetail
+	DispatchPage            = api.DispatchPage
+	DispatchState           = api.DispatchState
+	ErrorCode               = api.ErrorCode
+	Grants                  = api.Grants
+	HistoryPage             = api.HistoryPage
+	HubStatus               = api.HubStatus
+	InviteCreate            = api.InviteCreate
+	InviteCreateAs          = api.InviteCreateAs
+	InviteResult            = api.InviteResult
+	Liveness                = api.Liveness
+	Message                 = api.Message
+	MessageOnly             = api.MessageOnly
+	MessageSend             = api.MessageSend
+	MessageSendType         = api.MessageSendType
+	MessageSendVerifyResult = api.MessageSendVerifyResult
+	MessageType             = api.MessageType
+	Mutation                = api.Mutation
+	Observation             = api.Observation
+	OutputPage              = api.OutputPage
+	Peer                    = api.Peer
+	PeerAdd                 = api.PeerAdd
+	PeerDetail              = api.PeerDetail
+	PeerPage                = api.PeerPage
+	PeerResult              = api.PeerResult
+	Problem                 = api.Problem
+	ProblemRetry            = api.ProblemRetry
+	Reply                   = api.Reply
+	Repo                    = api.Repo
+	RepoAdd                 = api.RepoAdd
+	RepoAddSetup            = api.RepoAddSetup
+	RepoPage                = api.RepoPage
+	RepoResult              = api.RepoResult
+	RequestDetail           = api.RequestDetail
+	Resource                = api.Resource
+	Run                     = api.Run
+	RunBound                = api.RunBound
+	RunCreate               = api.RunCreate
+	RunCreateBind           = api.RunCreateBind
+	RunDetail               = api.RunDetail
+	RunPage                 = api.RunPage
+	SendResult              = api.SendResult
+	Server                  = api.Server
+	Setup                   = api.Setup
+	StartReceipt            = api.StartReceipt
+	StopResult              = api.StopResult
+	Task                    = api.Task
+	TaskCreate              = api.TaskCreate
+	TaskCreateScope         = api.TaskCreateScope
+	TaskCreateVerify        = api.TaskCreateVerify
+	TaskOnly                = api.TaskOnly
+	TaskPage                = api.TaskPage
+	TaskResult              = api.TaskResult
+	TaskState               = api.TaskState
+	VerdictResult           = api.VerdictResult
+	WorkerStart             = api.WorkerStart
+	WorkerStartReports      = api.WorkerStartReports
+	WorkerStartSetup        = api.WorkerStartSetup
+	WorkerStop              = api.WorkerStop
+	Worktree                = api.Worktree
+	WorktreePage            = api.WorktreePage
+)
+
+// Types of messages that a client sends.
+const (
+	MessageSendTypeWorkerDone = api.MessageSendTypeWorkerDone
+	MessageSendTypeQuestion   = api.MessageSendTypeQuestion
+	MessageSendTypeGuidance   = api.MessageSendTypeGuidance
+	MessageSendTypeStatus     = api.MessageSendTypeStatus
+	MessageSendTypeEscalation = api.MessageSendTypeEscalation
+	MessageSendTypeHandoff    = api.MessageSendTypeHandoff
+)
+
+// States of a Dispatch.
+const (
+	DispatchStateStarting     = api.DispatchStateStarting
+	DispatchStateReady        = api.DispatchStateReady
+	DispatchStateStartUnknown = api.DispatchStateStartUnknown
+	DispatchStateStopping     = api.DispatchStateStopping
+	DispatchStateStopUnknown  = api.DispatchStateStopUnknown
+	DispatchStateSucceeded    = api.DispatchStateSucceeded
+	DispatchStateFailed       = api.DispatchStateFailed
+	DispatchStateStopped      = api.DispatchStateStopped
+	DispatchStateAbandoned    = api.DispatchStateAbandoned
+)

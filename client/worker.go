@@ -1,0 +1,78 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/wavehub/wavehub/openapi/api"
+)
+
+// The waits of a hub whose caller is silent.
+const (
+	defaultStartWait = time.Minute
+	defaultStopWait  = 30 * time.Second
+)
+
+// StartWorker starts a worker for the Task and waits for the outcome of the
+// start. A receipt whose State is failed or outcome_unknown is a result, not
+// an error.
+func (c *Client) StartWorker(ctx context.Context, task string, in api.WorkerStart, opts ...Option) (*api.StartReceipt, error) {
+	return mutate[api.StartReceipt](ctx, c, waitOf(in.TimeoutMs, defaultStartWait), opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.StartWorker(ctx, task, &api.StartWorkerParams{IdempotencyKey: key}, in)
+	})
+}
+
+// StopWorker fences the Dispatch and ends its process tree. State stop_unknown
+// is a result, not an error.
+func (c *Client) StopWorker(ctx context.Context, dispatch string, in api.WorkerStop, opts ...Option) (*api.StopResult, error) {
+	return mutate[api.StopResult](ctx, c, waitOf(in.TimeoutMs, defaultStopWait), opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.StopWorker(ctx, dispatch, &api.StopWorkerParams{IdempotencyKey: key}, in)
+	})
+}
+
+// AbandonWorker gives the Dispatch up without a signal to any process.
+func (c *Client) AbandonWorker(ctx context.Context, dispatch string, opts ...Option) (*api.StopResult, error) {
+	return mutate[api.StopResult](ctx, c, 0, opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.AbandonWorker(ctx, dispatch, &api.AbandonWorkerParams{IdempotencyKey: key}, api.Empty{})
+	})
+}
+
+// DispatchFilter selects Dispatches; empty fields select all.
+type DispatchFilter struct {
+	Run, Task string
+	Live      bool // only those without a final state
+}
+
+// Dispatches lists Dispatches, newest first.
+func (c *Client) Dispatches(ctx context.Context, filter DispatchFilter, page Page, opts ...Option) (*api.DispatchPage, error) {
+	return read[api.DispatchPage](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
+		return c.api.ListDispatches(ctx, &api.ListDispatchesParams{
+			Run: filter.Run, Task: filter.Task, Live: filter.Live, Cursor: page.Cursor, Limit: page.Limit,
+		})
+	})
+}
+
+// Dispatch returns one Dispatch, what its owner observes, and its receipt.
+func (c *Client) Dispatch(ctx context.Context, dispatch string, opts ...Option) (*api.DispatchDetail, error) {
+	return read[api.DispatchDetail](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
+		return c.api.GetDispatch(ctx, dispatch)
+	})
+}
+
+// Output reads a page of the worker's output. Source is auto, transcript,
+// terminal or "" for auto; page.Limit counts bytes here.
+func (c *Client) Output(ctx context.Context, dispatch, source string, page Page, opts ...Option) (*api.OutputPage, error) {
+	return read[api.OutputPage](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
+		return c.api.ReadOutput(ctx, dispatch, &api.ReadOutputParams{
+			Source: api.ReadOutputParamsSource(source), Cursor: page.Cursor, Limit: page.Limit,
+		})
+	})
+}
+
+func waitOf(ms int64, standard time.Duration) time.Duration {
+	if ms == 0 {
+		return standard
+	}
+	return time.Duration(ms) * time.Millisecond
+}

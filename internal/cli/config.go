@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/wavehub/wavehub/internal/config"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	return group("config", "Show the configuration and where things are", "wavehub config show", a.configShow(), a.configPath())
+}
+
+func (a *app) configShow() *cobra.Command {
+	var origin bool
+	cmd := &cobra.Command{
+		Use: "show", Short: "Show the effective configuration", Args: exactly(),
+		Example: "wavehub config show --origin",
+	}
+	cmd.Flags().BoolVar(&origin, "origin", false, "show where each value comes from")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		cfg, err := config.Load(nil)
+		if err != nil {
+			return err
+		}
+		values := cfg.Origins()
+		doc := struct {
+			Config []config.Origin `json:"config"`
+		}{values}
+		return a.emitValue(doc, func(p *printer) { printOrigins(p, values, origin) })
+	}
+	return cmd
+}
+
+func printOrigins(p *printer, values []config.Origin, origin bool) {
+	head, rows := []string{"KEY", "VALUE"}, make([][]string, len(values))
+	for i, v := range values {
+		rows[i] = []string{v.Key, v.Value}
+		if origin {
+			rows[i] = append(rows[i], v.Source)
+		}
+	}
+	if origin {
+		head = append(head, "ORIGIN")
+	}
+	p.table(head, rows)
+}
+
+func (a *app) configPath() *cobra.Command {
+	return &cobra.Command{
+		Use: "path ca|token|config|data", Short: "Print one path: of the certificate, the token, the configuration file or the data directory",
+		Example:   "wavehub config path ca",
+		Args:      exactly("ca|token|config|data"),
+		ValidArgs: []string{"ca", "token", "config", "data"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := config.Load(nil)
+			if err != nil {
+				return err
+			}
+			path, ok := map[string]string{
+				"ca": cfg.CertFile(), "token": cfg.TokenFile(), "config": cfg.ConfigFile(), "data": cfg.DataDir,
+			}[args[0]]
+			if !ok {
+				return misused(cmd, "knows no %q; it knows ca, token, config and data", args[0])
+			}
+			doc := struct {
+				Path string `json:"path"`
+			}{path}
+			return a.emitValue(doc, func(p *printer) { p.text(path) })
+		},
+	}
+}

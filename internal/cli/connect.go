@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/wavehub/wavehub/client"
+	"github.com/wavehub/wavehub/internal/capfile"
+	"github.com/wavehub/wavehub/internal/config"
+	"github.com/wavehub/wavehub/internal/proc"
+	"github.com/wavehub/wavehub/internal/safefile"
+)
+
+const (
+	envDispatchFile = "WAVEHUB_DISPATCH_FILE"
+	envConsumer     = "WAVEHUB_CONSUMER"
+	envConsumerFile = "WAVEHUB_CONSUMER_FILE"
+)
+
+// maxToken bounds a token file, in bytes.
+const maxToken = 4096
+
+// session is a client with what is known about its credential.
+type session struct {
+	*client.Client
+	dispatch *capfile.File // set inside a Dispatch, nil for the operator
+	bound    bool          // a context or a consumer token is sent along
+	// contextErr says why the terminal could not be found; only verbs that
+	// need a binding fail on it.
+	contextErr error
+}
+
+// connect chooses the credential: a capability where the environment names
+// one, and then nothing else; otherwise the operator's token.
+func (a *app) connect(timeout time.Duration) (*session, error) {
+	if path, ok := os.LookupEnv(envDispatchFile); ok {
+		return a.connectDispatch(path, timeout)
+	}
+	return a.connectOperator(timeout)
+}
+
+func (a *app) connectDispatch(path string, timeout time.Duration) (*session, error) {
+	file, err := readCapability(path)
+	if err != nil {
+		e := client.Errorf(client.CodeInvalidToken, "the capability named by %s cannot be used: %v", envDispatchFile, err)
+		e.Hint, e.Status, e.Err = "inside a Dispatch no other credential is tried", 0, err
+		return nil, e
+	}
+	c, err := client.New(client.Config{
+		URL: file.URL, Fingerprint: file.Fingerprint, Token: client.Secret(file.Token),
+		Timeout: timeout, ConnectTimeout: a.flags.connectTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &session{Client: c, dispatch: &file}, nil
+}
+
+func readCapability(path string) (capfile.File, error) {
+	raw, err := safefile.ReadPrivate(path, capfile.MaxSize)
+	if err != nil {
+		return capfile.File{}, err
+	}
+	return capfile.Decode(raw)
+}
+
+func (a *app) connectOperator(timeout time.Duration) (*session, error) {
+	cfg, err := config.Load(nil)
+	if err != nil {
+		return nil, err
+	}
+	endpoint, err := readEndpoint(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	token, err := readToken(cfg.TokenFile(), "the operator's token")
+	if err != nil {
+		return nil, err
+	}
+	s := &session{}
+	cc := client.Config{URL: endpoint.URL, Fingerprint: endpoint.Fingerprint, Token: token, Timeout: timeout, ConnectTimeout: a.flags.connectTimeout}
+	if cc.Consumer, err = consumerToken(); err != nil {
+		return nil, err
+	}
+	if cc.Consumer == "" {
+		cc.Context, s.contextErr = proc.CallerContext()
+	}
+	s.bound = cc.Consumer != "" || cc.Context != ""
+	s.Client, err = client.New(cc)
+	return s, err
+}
+
+func readEndpoint(dataDir string) (config.Endpoint, error) {
+	endpoint, err := config.ReadEndpoint(dataDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		e := client.Errorf(client.CodeHubUnreachable, "no hub has been started with the data directory %s", dataDir)
+		e.Hint = "start it with: wavehub serve"
+		return config.Endpoint{}, e
+	}
+	if err != nil {
+		return config.Endpoint{}, client.Errorf(client.CodeDataDirInvalid, "%v", err)
+	}
+	return endpoint, nil
+}
+
+func readToken(path, what string) (client.Secret, error) {
+	raw, err := safefile.ReadPrivate(path, maxToken)
+	if err == nil && strings.TrimSpace(string(raw)) == "" {
+		err = fmt.Errorf("%s is empty", path)
+	}
+	if err != nil {
+		e := client.Errorf(client.CodeInvalidToken, "%s cannot be read: %v", what, err)
+		e.Status, e.Err = 0, err
+		return "", e
+	}
+	return client.Secret(strings.TrimSpace(string(raw))), nil
+}
+
+// consumerGiven reports whether the environment names a consumer token.
+func consumerGiven() bool {
+	return os.Getenv(envConsumer) != "" || os.Getenv(envConsumerFile) != ""
+}
+
+func consumerToken() (client.Secret, error) {
+	direct := client.Secret(os.Getenv(envConsumer))
+	path := os.Getenv(envConsumerFile)
+	if path == "" {
+		return direct, nil
+	}
+	token, err := readToken(path, "the consumer token of "+envConsumerFile)
+	if err == nil && direct != "" && direct != token {
+		return "", usage("consumer", "%s and %s name different consumers; unset one", envConsumer, envConsumerFile)
+	}
+	return token, err
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/wavehub/wavehub/client"
+	"github.com/wavehub/wavehub/internal/id"
+)
+
+func (a *app) root() *cobra.Command {
+	root := group("wavehub", "Run coding agents and scripts as supervised workers on this and other hosts",
+		"wavehub serve\nwavehub run create --objective \"Audit both platforms\"")
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if errors.Is(err, pflag.ErrHelp) {
+			return err
+		}
+		return misused(cmd, "%v", err)
+	})
+	root.PersistentPreRunE = a.checkGlobals
+	a.globalFlags(root.PersistentFlags())
+	root.AddCommand(
+		a.serveCommand(), a.superviseCommand(), a.versionCommand(), a.statusCommand(), a.configCommand(),
+		a.runCommand(), a.taskCommand(), a.workerCommand(),
+		a.sendCommand(), a.doneCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(), a.requestCommand(),
+		a.peerCommand(), a.repoCommand(), a.worktreeCommand(),
+	)
+	completeBuiltin(root)
+	return root
+}
+
+func (a *app) globalFlags(f *pflag.FlagSet) {
+	f.BoolVar(&a.flags.json, "json", false, "print the hub's answer as one JSON document; errors as a problem document on stderr")
+	f.StringVar(&a.flags.run, "run", "", "the Run to act on instead of the bound one")
+	f.StringVar(&a.flags.retryRequest, "retry-request", "", "repeat a mutation under its request id: at most one effect")
+	f.DurationVar(&a.flags.timeout, "timeout", 0, "how long this verb waits for its effect, such as 60s")
+	f.DurationVar(&a.flags.connectTimeout, "connect-timeout", 0, "how long connecting may take (default 5s)")
+	f.BoolVar(&a.flags.quiet, "quiet", false, "no progress and no notices on stderr")
+	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours")
+}
+
+func (a *app) checkGlobals(cmd *cobra.Command, _ []string) error {
+	switch {
+	case a.flags.timeout < 0 || a.flags.connectTimeout < 0:
+		return misused(cmd, "takes no negative time")
+	case a.flags.timeout > client.MaxWait && marked(cmd, isWait) && !marked(cmd, isLongWait):
+		return misused(cmd, "waits at most %s", client.MaxWait)
+	case a.flags.retryRequest == "":
+		return nil
+	case !marked(cmd, isMutation):
+		return misused(cmd, "changes nothing, so --retry-request has no meaning")
+	case !id.Valid(requestPrefix, a.flags.retryRequest):
+		return misused(cmd, "--retry-request: %q is not a request id (req_…)", a.flags.retryRequest)
+	}
+	return nil
+}
+
+// group is a command that only has verbs below it.
+func group(use, short, example string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Example: example, Args: cobra.ArbitraryArgs, RunE: needsVerb, SuggestionsMinimumDistance: 2}
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+func needsVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return misused(cmd, "needs one of: %s", strings.Join(verbNames(cmd), ", "))
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return misused(cmd, "has no verb %q; did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	return misused(cmd, "has no verb %q; it has: %s", args[0], strings.Join(verbNames(cmd), ", "))
+}
+
+func verbNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// completeBuiltin gives cobra's own commands what the others have.
+func completeBuiltin(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Example = "wavehub help worker start"
+		case "completion":
+			cmd.Example = "wavehub completion bash"
+			for _, shell := range cmd.Commands() {
+				shell.Example = "wavehub completion " + shell.Name()
+			}
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wavehub/wavehub/client"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	return group("run", "Create and use Runs: one goal, its Tasks and its inbox",
+		"wavehub run create --objective \"Audit both platforms\"",
+		a.runCreate(), a.runUse(), a.runCurrent(), a.runList(), a.runShow())
+}
+
+type runCreateFlags struct {
+	objective, consumerFile string
+	bind, noBind            bool
+}
+
+func (a *app) runCreate() *cobra.Command {
+	var f runCreateFlags
+	cmd := mark(&cobra.Command{
+		Use:   "create --objective TEXT",
+		Short: "Create a Run and bind this terminal to it",
+		Long: "Creates a Run with its inbox. The terminal that calls becomes its consumer, unless it is\n" +
+			"bound to another Run: then nothing is created, except with --bind (take the terminal\nover) or --no-bind (no consumer yet).\n\n" +
+			"Scripts have no terminal: --consumer-file writes the token that WAVEHUB_CONSUMER_FILE names later.",
+		Example: "wavehub run create --objective \"Audit both platforms\"\nwavehub run create --objective \"Nightly\" --no-bind",
+		Args:    exactly(),
+	}, isMutation)
+	cmd.Flags().StringVar(&f.objective, "objective", "", "what the Run is for")
+	cmd.Flags().BoolVar(&f.bind, "bind", false, "bind this terminal even if it is bound to another Run")
+	cmd.Flags().BoolVar(&f.noBind, "no-bind", false, "create the Run without a consumer")
+	cmd.Flags().StringVar(&f.consumerFile, "consumer-file", "", "write the consumer token to this file (mode 0600)")
+	cmd.RunE = verb[client.RunBound]{call: a.createRun(cmd, &f), human: printBound}.runE(a)
+	return cmd
+}
+
+func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags) func(context.Context, *session, []string, ...client.Option) (*client.RunBound, error) {
+	return func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.RunBound, error) {
+		in := client.RunCreate{Objective: f.objective}
+		switch {
+		case f.objective == "":
+			return nil, misused(cmd, "needs --objective")
+		case f.bind && f.noBind:
+			return nil, misused(cmd, "takes --bind or --no-bind, not both")
+		case f.noBind && f.consumerFile != "":
+			return nil, misused(cmd, "--no-bind makes no consumer to write to --consumer-file")
+		case s.contextErr != nil && f.consumerFile == "" && !f.noBind:
+			return nil, s.contextErr
+		case f.bind:
+			in.Bind = client.RunCreateBind("rebind")
+		case f.noBind:
+			in.Bind = client.RunCreateBind("none")
+		}
+		file, err := reserveConsumer(f.consumerFile)
+		if err != nil {
+			return nil, err
+		}
+		out, err := s.CreateRun(ctx, in, opts...)
+		return out, file.settle(a, out, err)
+	}
+}
+
+func (a *app) runUse() *cobra.Command {
+	var file string
+	cmd := mark(&cobra.Command{
+		Use:     "use RUN",
+		Short:   "Become the Run's consumer, and fence the former one",
+		Example: "wavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y\nwavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y --consumer-file consumer",
+		Args:    exactly("RUN"),
+	}, isMutation)
+	cmd.Flags().StringVar(&file, "consumer-file", "", "write the consumer token to this file (mode 0600)")
+	cmd.RunE = verb[client.RunBound]{
+		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.RunBound, error) {
+			if s.contextErr != nil && file == "" {
+				return nil, s.contextErr
+			}
+			place, err := reserveConsumer(file)
+			if err != nil {
+				return nil, err
+			}
+			out, err := s.BindRun(ctx, args[0], opts...)
+			return out, place.settle(a, out, err)
+		},
+		human: printBound,
+	}.runE(a)
+	return cmd
+}
+
+func printBound(p *printer, out *client.RunBound) {
+	p.line("%s  %s", out.Run.RunId, out.Run.Objective)
+	if out.Binding == nil {
+		p.line("no consumer; become it with: wavehub run use %s", out.Run.RunId)
+		return
+	}
+	p.line("consumer generation %s", strconv.FormatInt(out.Binding.Generation, 10))
+}
+
+func (a *app) runCurrent() *cobra.Command {
+	return &cobra.Command{
+		Use:     "current",
+		Short:   "Show the Run that this terminal or consumer token is bound to",
+		Example: "wavehub run current",
+		Args:    exactly(),
+		RunE: verb[client.RunDetail]{
+			call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.RunDetail, error) {
+				if !s.bound && s.dispatch == nil {
+					return nil, s.runRequired(ctx)
+				}
+				return s.Binding(ctx, opts...)
+			},
+			human: printRun,
+		}.runE(a),
+	}
+}
+
+func (a *app) runShow() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show RUN",
+		Short:   "Show one Run, its inbox and its consumers",
+		Example: "wavehub run show run_01j8zq4h5n6p7r8s9t0v1w2x3y",
+		Args:    exactly("RUN"),
+		RunE: verb[client.RunDetail]{
+			call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.RunDetail, error) {
+				return s.Run(ctx, args[0], opts...)
+			},
+			human: printRun,
+		}.runE(a),
+	}
+}
+
+func printRun(p *printer, out *client.RunDetail) {
+	p.line("%s  %s", out.Run.RunId, out.Run.Objective)
+	p.line("generation %d, created %s", out.Run.Generation, out.Run.CreatedAt)
+	p.line("%d messages, %d not acknowledged, outstanding delivery: %s",
+		out.Mailbox.Messages, out.Mailbox.Unacknowledged, or(out.Mailbox.DeliveryId, "none"))
+	for _, row := range out.Audit {
+		p.line("  %s %s by %s, generation %d", row.At, row.Action, row.Principal, row.Generation)
+	}
+}
+
+func (a *app) runList() *cobra.Command {
+	var page client.Page
+	cmd := &cobra.Command{Use: "list", Short: "List Runs, newest first", Example: "wavehub run list", Args: exactly()}
+	pageFlags(cmd, &page)
+	cmd.RunE = verb[client.RunPage]{
+		call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.RunPage, error) {
+			return s.Runs(ctx, page, opts...)
+		},
+		human: func(p *printer, out *client.RunPage) {
+			list(p, []string{"RUN", "GENERATION", "CREATED", "OBJECTIVE"}, out.Runs, out.NextCursor, func(r client.Run) []string {
+				return []string{r.RunId, strconv.FormatInt(r.Generation, 10), r.CreatedAt, r.Objective}
+			})
+		},
+	}.runE(a)
+	return cmd
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wavehub/wavehub/client"
+)
+
+func (a *app) taskCommand() *cobra.Command {
+	return group("task", "Create and show Tasks: what is to be done",
+		"wavehub task create --spec \"go vet ./...\"",
+		a.taskCreate(), a.taskList(), a.taskShow())
+}
+
+type taskFlags struct {
+	spec                      *body
+	title, verifyCmd, handoff string
+	verify, scope             string
+	dependencies, writeScope  []string
+}
+
+func (a *app) taskCreate() *cobra.Command {
+	var f taskFlags
+	cmd := mark(&cobra.Command{
+		Use:     "create --spec TEXT",
+		Short:   "Create a Task; nothing starts",
+		Example: "wavehub task create --spec \"go vet ./...\" --title vet\nwavehub task create --spec-file task.md --verify-cmd \"go test ./...\" --verify required",
+		Args:    exactly(),
+	}, isMutation)
+	f.spec = bodyFlags(cmd, "spec", "what is to be done")
+	flags := cmd.Flags()
+	flags.StringVar(&f.title, "title", "", "a short name (default: from the spec)")
+	flags.StringSliceVar(&f.dependencies, "deps", nil, "Tasks that have to be completed first, with commas")
+	flags.StringVar(&f.verifyCmd, "verify-cmd", "", "command that checks the result in the worktree")
+	flags.StringVar(&f.verify, "verify", "", "what a failed check means: record or required")
+	flags.StringSliceVar(&f.writeScope, "write-scope", nil, "paths that the worker may change, with commas")
+	flags.StringVar(&f.scope, "scope", "", "what a change outside means: advisory or enforce")
+	flags.StringVar(&f.handoff, "handoff-path", "", "file in which the worker leaves its notes")
+	cmd.RunE = verb[client.TaskResult]{call: a.createTask(cmd, &f), human: func(p *printer, out *client.TaskResult) { printTask(p, out.Task) }}.runE(a)
+	return cmd
+}
+
+func (a *app) createTask(cmd *cobra.Command, f *taskFlags) func(context.Context, *session, []string, ...client.Option) (*client.TaskResult, error) {
+	return func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.TaskResult, error) {
+		spec, err := f.spec.read(a)
+		if err != nil {
+			return nil, err
+		}
+		if spec == "" {
+			return nil, misused(cmd, "needs --spec or --spec-file")
+		}
+		run, err := a.resolveRun(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return s.CreateTask(ctx, run, client.TaskCreate{
+			Spec: spec, Title: f.title, Dependencies: f.dependencies, VerifyCmd: f.verifyCmd,
+			Verify: client.TaskCreateVerify(f.verify), WriteScope: f.writeScope, Scope: client.TaskCreateScope(f.scope), HandoffPath: f.handoff,
+		}, opts...)
+	}
+}
+
+func (a *app) taskList() *cobra.Command {
+	var page client.Page
+	var state string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the Run's Tasks", Args: exactly(),
+		Example: "wavehub task list\nwavehub task list --state ready",
+	}
+	pageFlags(cmd, &page)
+	cmd.Flags().StringVar(&state, "state", "", "pending, ready, dispatched, completed, failed, blocked or cancelled")
+	cmd.RunE = verb[client.TaskPage]{
+		call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.TaskPage, error) {
+			run, err := a.resolveRun(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			return s.Tasks(ctx, run, client.TaskState(state), page, opts...)
+		},
+		human: func(p *printer, out *client.TaskPage) {
+			list(p, []string{"TASK", "STATE", "DISPATCH", "TITLE"}, out.Tasks, out.NextCursor, func(t client.Task) []string {
+				return []string{t.TaskId, string(t.State), or(t.LatestDispatchId, "-"), t.Title}
+			})
+		},
+	}.runE(a)
+	return cmd
+}
+
+func (a *app) taskShow() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show TASK",
+		Short:   "Show one Task",
+		Example: "wavehub task show task_01j8zq4h5n6p7r8s9t0v1w2x3y",
+		Args:    exactly("TASK"),
+		RunE: verb[client.TaskOnly]{
+			call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.TaskOnly, error) {
+				return s.Task(ctx, args[0], opts...)
+			},
+			human: func(p *printer, out *client.TaskOnly) {
+				printTask(p, out.Task)
+				p.text(out.Task.Spec)
+				if result := or(out.Task.Result, ""); result != "" {
+					p.line("result, as the worker reported it:")
+					p.text(result)
+				}
+			},
+		}.runE(a),
+	}
+}
+
+func printTask(p *printer, t client.Task) {
+	p.line("%s  %s  %s", t.TaskId, string(t.State), t.Title)
+	for _, dependency := range t.Dependencies {
+		p.line("  after %s", dependency)
+	}
+	if t.LatestDispatchId != nil {
+		p.line("  latest dispatch %s", *t.LatestDispatchId)
+	}
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wavehub/wavehub/client"
+)
+
+const exampleDispatch = "dispatch_01j8zq4h5n6p7r8s9t0v1w2x3y"
+
+func (a *app) workerCommand() *cobra.Command {
+	return group("worker", "Start, watch and end workers: supervised attempts at a Task",
+		"wavehub worker list",
+		a.workerStart(), a.workerList(), a.workerShow(), a.workerRead(), a.workerStop(), a.workerAbandon())
+}
+
+func (a *app) workerList() *cobra.Command {
+	var page client.Page
+	var task string
+	var live bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List Dispatches, newest first", Args: exactly(),
+		Long:    "Lists the Dispatches of all Runs, or of the one given with --run.",
+		Example: "wavehub worker list\nwavehub worker list --live",
+	}
+	pageFlags(cmd, &page)
+	cmd.Flags().StringVar(&task, "task", "", "only of this Task")
+	cmd.Flags().BoolVar(&live, "live", false, "only those without a final state")
+	cmd.RunE = verb[client.DispatchPage]{
+		call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.DispatchPage, error) {
+			return s.Dispatches(ctx, client.DispatchFilter{Run: a.flags.run, Task: task, Live: live}, page, opts...)
+		},
+		human: func(p *printer, out *client.DispatchPage) {
+			list(p, []string{"DISPATCH", "STATE", "HUB", "TASK", "REASON"}, out.Dispatches, out.NextCursor, func(d client.Dispatch) []string {
+				return []string{d.DispatchId, string(d.State), serverName(d.Server), d.TaskId, or(d.Reason, "-")}
+			})
+		},
+	}.runE(a)
+	return cmd
+}
+
+func (a *app) workerShow() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show DISPATCH",
+		Short:   "Show one Dispatch and what can be said of its worker now",
+		Example: "wavehub worker show " + exampleDispatch,
+		Args:    exactly("DISPATCH"),
+		RunE: verb[client.DispatchDetail]{
+			call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.DispatchDetail, error) {
+				return s.Dispatch(ctx, args[0], opts...)
+			},
+			human: printDispatch,
+		}.runE(a),
+	}
+}
+
+func printDispatch(p *printer, out *client.DispatchDetail) {
+	d, o := out.Dispatch, out.Observation
+	p.line("%s  %s  on %s", d.DispatchId, string(d.State), serverName(d.Server))
+	p.line("  task %s, run %s", d.TaskId, d.RunId)
+	if d.Reason != nil {
+		p.line("  reason: %s", *d.Reason)
+	}
+	if d.Outcome != nil {
+		p.line("  outcome: %s", *d.Outcome)
+	}
+	code := "none"
+	if o.ExitCode != nil {
+		code = strconv.Itoa(*o.ExitCode)
+	}
+	p.line("  link %s, process %s, exit code %s, attachment %s", string(o.Link), string(o.Process), code, string(o.Attachment))
+	p.line("  last output %s, last report %s, waiting for %s", or(o.LastOutputAt, "never"), or(o.LastReportAt, "never"), or(o.WaitingFor, "nothing"))
+	printLeftovers(p, out.Receipt.ResidualResources, out.Receipt.NextCommands)
+}
+
+func (a *app) workerRead() *cobra.Command {
+	var page client.Page
+	var source string
+	cmd := &cobra.Command{
+		Use: "read DISPATCH", Short: "Read the worker's output", Args: exactly("DISPATCH"),
+		Long:    "Prints the output as the worker wrote it, with control characters made visible.\nIt is the worker's word, not the hub's.",
+		Example: "wavehub worker read " + exampleDispatch + "\nwavehub worker read " + exampleDispatch + " --source terminal --limit 4096",
+	}
+	cmd.Flags().StringVar(&source, "source", "", "auto, transcript or terminal")
+	cmd.Flags().StringVar(&page.Cursor, "cursor", "", "cursor of the page before")
+	cmd.Flags().IntVar(&page.Limit, "limit", 0, "bytes of terminal output (0: the hub's default)")
+	cmd.RunE = verb[client.OutputPage]{
+		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.OutputPage, error) {
+			return s.Output(ctx, args[0], source, page, opts...)
+		},
+		human: func(p *printer, out *client.OutputPage) { p.text(out.Terminal.Text) },
+	}.runE(a)
+	return cmd
+}
+
+func (a *app) workerStop() *cobra.Command {
+	cmd := mark(&cobra.Command{
+		Use: "stop DISPATCH", Short: "Fence the Dispatch and end exactly its process tree", Args: exactly("DISPATCH"),
+		Long:    "Exit code 0 when the end is proven or the Dispatch had settled before, 10 when the end\ncannot be proven (stop_unknown); the same command looks again.",
+		Example: "wavehub worker stop " + exampleDispatch + " --timeout 30s",
+	}, isMutation, isWait)
+	cmd.RunE = verb[client.StopResult]{
+		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.StopResult, error) {
+			return s.StopWorker(ctx, args[0], client.WorkerStop{TimeoutMs: a.waitMS()}, opts...)
+		},
+		human: printStop,
+		exit: func(r *client.StopResult) error {
+			if r.State != client.DispatchStateStopUnknown {
+				return nil
+			}
+			return unknownOutcome(r.Mutation.RequestId, "the end of %s is not proven: %s", r.DispatchId, or(r.LastError, "no proof either way"))
+		},
+		label: "stopping",
+	}.runE(a)
+	return cmd
+}
+
+func (a *app) workerAbandon() *cobra.Command {
+	cmd := mark(&cobra.Command{
+		Use: "abandon DISPATCH", Short: "Give a Dispatch up without a signal to any process", Args: exactly("DISPATCH"),
+		Example: "wavehub worker abandon " + exampleDispatch,
+	}, isMutation)
+	cmd.RunE = verb[client.StopResult]{
+		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.StopResult, error) {
+			return s.AbandonWorker(ctx, args[0], opts...)
+		},
+		human: printStop,
+	}.runE(a)
+	return cmd
+}
+
+func printStop(p *printer, r *client.StopResult) {
+	p.line("%s  %s", r.DispatchId, string(r.State))
+	if r.AlreadySettled {
+		p.line("  it had settled before; nothing was changed")
+	}
+	if r.LastError != nil {
+		p.line("  %s", *r.LastError)
+	}
+	if r.Warning != "" {
+		p.line("  warning: %s", r.Warning)
+	}
+	printLeftovers(p, r.ResidualResources, r.NextCommands)
+}

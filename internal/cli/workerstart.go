@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wavehub/wavehub/client"
+)
+
+type startFlags struct {
+	task           string
+	in             client.WorkerStart
+	setup, reports string
+}
+
+func (a *app) workerStart() *cobra.Command {
+	var f startFlags
+	cmd := mark(&cobra.Command{
+		Use:   "start --task TASK --worktree WHERE (--agent NAME | --terminal TERM)",
+		Short: "Start a worker for a Task and wait until it is ready",
+		Long: "Starts one supervised attempt at a Task and waits for the outcome of the start:\n" +
+			"exit code 0 ready, 1 failed, 10 when it is unknown whether the worker runs.\n\n" +
+			"WHERE is current, new-child, new-top-level, id:WORKTREE, path:PATH or a worktree's name.",
+		Example: "wavehub worker start --task task_01j8zq4h5n6p7r8s9t0v1w2x3y --repo demo --worktree new-top-level --name vet --agent sh\n" +
+			"wavehub worker start --task task_01j8zq4h5n6p7r8s9t0v1w2x3y --on windows --repo demo --worktree new-top-level --name vet --agent sh --timeout 60s\n" +
+			"wavehub worker start --task task_01j8zq4h5n6p7r8s9t0v1w2x3y --worktree current --agent claude",
+		Args: exactly(),
+	}, isMutation, isWait)
+	f.register(cmd)
+	cmd.RunE = verb[client.StartReceipt]{
+		call: a.startWorker(cmd, &f), human: printReceipt, exit: a.startExit, label: "starting",
+	}.runE(a)
+	return cmd
+}
+
+func (f *startFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.task, "task", "", "the Task to attempt")
+	flags.StringVar(&f.in.On, "on", "", "name or id of the peer to run on (default: this hub)")
+	flags.StringVar(&f.in.Repo, "repo", "", "repository: name, id or path on that hub")
+	flags.StringVar(&f.in.Worktree, "worktree", "", "current, new-child, new-top-level, id:…, path:… or a name")
+	flags.StringVar(&f.in.Name, "name", "", "name of the new worktree")
+	flags.StringVar(&f.in.Base, "base", "", "ref that the new worktree starts from")
+	flags.StringVar(&f.in.Parent, "parent", "", "parent worktree of new-child: id:…")
+	flags.StringVar(&f.in.Agent, "agent", "", "launcher to start, such as sh, claude or codex")
+	flags.StringVar(&f.in.Terminal, "terminal", "", "existing terminal to use instead of --agent")
+	flags.StringVar(&f.setup, "setup", "", "the repository's setup hook: run, skip or inherit")
+	flags.StringVar(&f.in.DisplayName, "display-name", "", "name to show to people")
+	flags.StringVar(&f.in.Comment, "comment", "", "note kept with the Dispatch")
+	flags.StringVar(&f.reports, "reports", "", "where lifecycle reports go: inbox or history")
+	flags.StringVar(&f.in.RetryOf, "retry-of", "", "the failed, stopped or abandoned Dispatch that this one replaces")
+	flags.BoolVar(&f.in.NoWait, "no-wait", false, "answer as soon as the start is recorded")
+}
+
+func (a *app) startWorker(cmd *cobra.Command, f *startFlags) func(context.Context, *session, []string, ...client.Option) (*client.StartReceipt, error) {
+	return func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.StartReceipt, error) {
+		switch {
+		case f.task == "":
+			return nil, misused(cmd, "needs --task")
+		case f.in.Worktree == "":
+			return nil, misused(cmd, "needs --worktree: current, new-child, new-top-level, id:…, path:… or a name")
+		}
+		in := f.in
+		in.Setup, in.Reports, in.TimeoutMs = client.WorkerStartSetup(f.setup), client.WorkerStartReports(f.reports), a.waitMS()
+		if in.On == "" {
+			dir, err := os.Getwd()
+			if err != nil {
+				return nil, fmt.Errorf("finding the working directory: %w", err)
+			}
+			in.CurrentDir = dir
+		}
+		return s.StartWorker(ctx, f.task, in, opts...)
+	}
+}
+
+func (a *app) startExit(r *client.StartReceipt) error {
+	switch r.State {
+	case "failed":
+		return exitCode(1)
+	case "outcome_unknown":
+		return unknownOutcome(r.Mutation.RequestId, "it is not known whether the worker of %s has started: %s", r.DispatchId, or(r.LastError, "no proof either way"))
+	}
+	return nil
+}
+
+// unknownOutcome is what an answer means that has a receipt, but no proof.
+func unknownOutcome(requestID, format string, args ...any) error {
+	e := client.Errorf(client.CodeOutcomeUnknown, format, args...)
+	e.RequestID = requestID
+	e.Hint = "the same command under the same request id looks again; it starts nothing twice"
+	return e
+}
+
+func printReceipt(p *printer, r *client.StartReceipt) {
+	p.line("%s  %s  on %s", r.DispatchId, string(r.State), serverName(r.Server))
+	if r.LastError != nil {
+		p.line("  %s: %s", or(r.FailedStage, r.Stage), *r.LastError)
+	}
+	for _, e := range r.Effects {
+		p.line("  %s %s %s", e.Action, string(e.Kind), e.Id)
+	}
+	printLeftovers(p, r.ResidualResources, r.NextCommands)
+	for _, d := range r.Defaults {
+		p.line("  %s: %s (%s)", d.Field, d.Value, d.Source)
+	}
+	for _, w := range r.Warnings {
+		p.line("  warning: %s", w)
+	}
+}
+
+func printLeftovers(p *printer, residuals []client.Resource, next [][]string) {
+	for _, r := range residuals {
+		p.line("  left over: %s %s %s", string(r.Kind), r.Id, string(r.Liveness))
+	}
+	for _, argv := range next {
+		p.line("  next: %s", commandLine(argv))
+	}
+}
+
+func serverName(s client.Server) string {
+	if s.PeerId == nil {
+		return "this hub"
+	}
+	return s.Name
+}

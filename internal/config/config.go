@@ -1,0 +1,58 @@
+package config
+
+import (
+	"path/filepath"
+	"time"
+)
+
+// Config is everything that is configured about one hub.
+type Config struct {
+	Name      string   // how the hub calls itself to peers; default: the host's name
+	Listen    string   // host:port; port 0 takes a free one, which is remembered
+	Advertise []string // addresses (host:port) that peers are told to use
+	APIRemote bool     // serve the operator API to hosts other than loopback
+	ConfigDir string   // absolute
+	DataDir   string   // absolute
+	Agents    map[string]AgentDefinition
+	Limits    Limits
+	LogLevel  string // debug, info, warn, error
+
+	origins []Origin
+}
+
+// AgentDefinition is a launcher that the user defines or changes. Empty fields
+// leave the choice to the built-in launcher of that name, or to its defaults.
+type AgentDefinition struct {
+	Command    []string          // argv; the first is a program, never a shell line
+	Deliver    string            // argv, stdin, file, paste
+	Completion string            // report, result, exit
+	Env        map[string]string // added to the worker's environment
+	Grace      time.Duration     // between the polite and the forced end; 0: default
+}
+
+// Limits bound how many workers run at once; 0 means no limit.
+type Limits struct {
+	Workers  int
+	PerAgent map[string]int
+}
+
+// Origin says where one effective value came from: "flag --listen",
+// "environment WAVEHUB_LISTEN", "file /…/config.yaml" or "default".
+type Origin struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Source string `json:"origin"`
+}
+
+// Origins lists the effective values in the order of the documentation.
+func (c Config) Origins() []Origin { return append([]Origin(nil), c.origins...) }
+
+// ConfigFile is the path of the user's file; it need not exist.
+func (c Config) ConfigFile() string { return filepath.Join(c.ConfigDir, "config.yaml") }
+
+// TokenFile is the path of the operator's token.
+func (c Config) TokenFile() string { return filepath.Join(c.DataDir, "token") }
+
+// CertFile is the path of the hub's self-signed certificate, which is also the
+// authority that other HTTPS clients are given.
+func (c Config) CertFile() string { return filepath.Join(c.DataDir, "cert.pem") }

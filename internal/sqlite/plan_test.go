@@ -1,0 +1,95 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Invariant 16: queries of hot paths search, they never scan or sort.
+func TestPlans(t *testing.T) {
+	s := openTest(t, Config{}, builtin)
+	page := func(f store.DispatchFilter) string { q, _ := dispatchPage(f, 0); return q }
+	hist := func(f store.HistoryFilter) string { q, _ := historyQuery("b", f); return q }
+	c, err := s.readers.take(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { s.readers.free <- c }()
+	for name, want := range map[string]struct{ query, index string }{
+		"Receipt":            {receiptQuery, "receipts"},
+		"UnfinishedReceipts": {unfinished, "receipts_running"},
+		"Credential":         {credentialQuery, "credentials"},
+		"Run":                {runQuery, "runs"},
+		"RunList":            {runPage, "PRIMARY KEY"},
+		"Binding":            {bindingQuery, "bindings_context"},
+		"Holder":             {holderQuery, "bindings_run"},
+		"Audits":             {auditQuery, "audits_run"},
+		"TaskList":           {taskPage, "tasks_run"},
+		"TaskList by state":  {taskStatePage, "tasks_run_state"},
+		"Dependents":         {dependentQuery, "task_deps_dependency"},
+		"DispatchList run":   {page(store.DispatchFilter{Run: "r"}), "dispatches_run"},
+		"DispatchList task":  {page(store.DispatchFilter{Task: "t"}), "dispatches_task"},
+		"DispatchList peer":  {page(store.DispatchFilter{Peer: "p"}), "dispatches_peer"},
+		"DispatchList live":  {page(store.DispatchFilter{Live: true}), "dispatches_live"},
+		"DispatchList all":   {page(store.DispatchFilter{}), "PRIMARY KEY"},
+		"Deliverable":        {deliverable, "messages_live"},
+		"Between":            {betweenQuery, "messages"},
+		"Wakes":              {wakesQuery + " LIMIT 1", "messages_live"},
+		"History":            {hist(store.HistoryFilter{}), "messages"},
+		"History unread":     {hist(store.HistoryFilter{Unread: true, Types: []hub.MessageType{hub.TypeStatus}}), "messages_live"},
+		"StaleKept":          {staleQuery, "messages_stale"},
+		"PendingQuestions":   {pendingQuestions, "questions_pending"},
+		"Append":             {bumpMailbox, "mailboxes"},
+		"OpenAttachments":    {openAttachments, "attachments_open"},
+		"Queue":              {queueQuery, "relay_queues"},
+		"ItemsAfter":         {itemsAfter, "relay_items_feed"},
+		"QueueItems":         {queueItems, "relay_items"},
+		"Enqueue":            {bumpQueue, "relay_queues"},
+		"AckQueue":           {ackQueue, "relay_items"},
+		"Cursor":             {cursorQuery, "relay_cursors"},
+		"Feed":               {feedQuery, "feed_states"},
+		"SwapDispatch":       {swapDispatch, "dispatches"},
+		"PeerByFingerprint":  {peerFingerprint, "peers_fingerprint"},
+		"PeerByName":         {peerByName, "peers_name"},
+		"OpenInvites":        {openInvites, "invites_open"},
+		"RepoByName":         {repoByFold, "repos"},
+		"WorktreesNamed":     {worktreesNamed, "worktrees"},
+		"WorktreeList":       {worktreesOf, "worktrees_repo"},
+	} {
+		plan := explain(t, c.sc, want.query)
+		if strings.Contains(plan, "SCAN") || !strings.Contains(plan, want.index) {
+			t.Errorf("%s, want a search by %s:\n%s", name, want.index, plan)
+		}
+		if strings.Contains(plan, "TEMP B-TREE") && name != "WorktreesNamed" {
+			t.Errorf("%s sorts:\n%s", name, plan)
+		}
+	}
+}
+
+func explain(t *testing.T, db *sql.Conn, query string) string {
+	t.Helper()
+	args := make([]any, strings.Count(query, "?"))
+	rows, err := db.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		plan.WriteString(detail + "\n")
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
+}

@@ -1,0 +1,5 @@
+//go:build !darwin
+
+package sqlite
+
+var platformPragmas []string

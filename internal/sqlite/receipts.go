@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"fmt"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+const (
+	receiptCols  = "space, key, principal, generation, op, sum, state, stage, status, body, object, run, created_at"
+	receiptQuery = `SELECT ` + receiptCols + ` FROM receipts WHERE space = ? AND key = ?`
+	unfinished   = `SELECT COUNT(*) FROM receipts WHERE principal = ? AND state = 'running'`
+
+	credentialCols  = "sum, kind, subject, home, generation"
+	credentialQuery = `SELECT ` + credentialCols + ` FROM credentials WHERE sum = ?`
+)
+
+var (
+	insertReceipt    = insertInto("receipts", receiptCols)
+	updateReceipt    = updateSet("receipts", receiptCols, 2)
+	insertCredential = insertInto("credentials", credentialCols) + ` ON CONFLICT (sum) DO NOTHING`
+)
+
+func scanReceipt(s scanner, r *store.Receipt) error {
+	return s.Scan(&r.Space, &r.Key, &r.Principal, &r.Generation, &r.Op, &r.Sum, &r.State, &r.Stage,
+		&r.Status, &r.Body, &r.Object, &r.Run, &r.CreatedAt)
+}
+
+func receiptArgs(r store.Receipt) []any {
+	return []any{r.Space, r.Key, r.Principal, r.Generation, r.Op, r.Sum, r.State, r.Stage,
+		r.Status, blob(r.Body), r.Object, r.Run, r.CreatedAt}
+}
+
+// Receipt implements store.ReceiptReader.
+func (q querier) Receipt(space string, key hub.RequestID) (store.Receipt, bool, error) {
+	r, ok, err := one(q, scanReceipt, receiptQuery, space, key)
+	return r, ok, wrap(err, "reading receipt %s", key)
+}
+
+// PutReceipt implements store.Receipts.
+func (tx *Tx) PutReceipt(r store.Receipt) error {
+	_, err := tx.exec(insertReceipt, receiptArgs(r)...)
+	return wrap(err, "putting receipt %s", r.Key)
+}
+
+// SaveReceipt implements store.Receipts.
+func (tx *Tx) SaveReceipt(r store.Receipt) error {
+	missing := hub.Errorf(hub.CodeRequestNotFound, "there is no receipt of %s", r.Key)
+	return wrap(tx.save(missing, updateReceipt, keysLast(receiptArgs(r), 2)...), "saving receipt %s", r.Key)
+}
+
+// UnfinishedReceipts implements store.Receipts.
+func (tx *Tx) UnfinishedReceipts(principal string) (int, error) {
+	n, _, err := one(tx.querier, scanInt, unfinished, principal)
+	return n, wrap(err, "counting the receipts of %s", principal)
+}
+
+func scanInt(s scanner, n *int) error { return s.Scan(n) }
+
+func scanCredential(s scanner, c *store.Credential) error {
+	return s.Scan(&c.Sum, &c.Kind, &c.Subject, &c.Home, &c.Generation)
+}
+
+// Credential implements store.CredentialReader.
+func (q querier) Credential(sum string) (store.Credential, bool, error) {
+	c, ok, err := one(q, scanCredential, credentialQuery, sum)
+	return c, ok, wrap(err, "reading a credential")
+}
+
+// PutCredential implements store.Credentials.
+func (tx *Tx) PutCredential(c store.Credential) error {
+	n, err := tx.exec(insertCredential, c.Sum, c.Kind, c.Subject, c.Home, c.Generation)
+	if err != nil || n > 0 {
+		return wrap(err, "putting a credential")
+	}
+	have, _, err := tx.Credential(c.Sum)
+	if err == nil && have != c {
+		err = fmt.Errorf("putting a credential: another %s credential has this sum", have.Kind)
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"errors"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+const (
+	feedOf  = `(SELECT rid FROM relay_feeds WHERE peer = ? AND direction = ?)`
+	inQueue = `dispatch = ? AND feed = ` + feedOf
+
+	queueQuery = `SELECT last_seq, acked_seq, last_seq - acked_seq, last_bytes - acked_bytes, parked
+		FROM relay_queues WHERE ` + inQueue
+	insertFeed  = `INSERT INTO relay_feeds (peer, direction) VALUES (?, ?) ON CONFLICT (peer, direction) DO NOTHING`
+	insertQueue = `INSERT INTO relay_queues (feed, dispatch, last_seq, last_bytes, acked_seq, acked_bytes, parked)
+		VALUES (` + feedOf + `, ?, 0, 0, 0, 0, '')`
+	bumpQueue = `UPDATE relay_queues SET last_seq = last_seq + 1, last_bytes = last_bytes + ? WHERE ` + inQueue +
+		` RETURNING rid, feed, last_seq, last_bytes`
+	insertItem = `INSERT INTO relay_items (feed, queue, seq, end_bytes, id, kind, payload)
+		VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING pos`
+	ackQueue = `UPDATE relay_queues SET acked_seq = ?, acked_bytes =
+		(SELECT i.end_bytes FROM relay_items i WHERE i.queue = relay_queues.rid AND i.seq = ?)
+		WHERE ` + inQueue + ` AND acked_seq < ?`
+	parkQueue = `UPDATE relay_queues SET parked = ? WHERE ` + inQueue
+
+	itemCols   = `i.pos, q.dispatch, i.seq, i.id, i.kind, i.payload`
+	itemsAfter = `SELECT ` + itemCols + ` FROM relay_items i CROSS JOIN relay_queues q
+		WHERE i.feed = ` + feedOf + ` AND i.pos > ? AND q.rid = i.queue AND i.seq > q.acked_seq ORDER BY i.pos`
+	queueItems = `SELECT ` + itemCols + ` FROM relay_queues q CROSS JOIN relay_items i
+		WHERE q.dispatch = ? AND q.feed = ` + feedOf + ` AND i.queue = q.rid AND i.seq >= ? ORDER BY i.seq`
+)
+
+func scanItem(s scanner, it *hub.Item) error {
+	return s.Scan(&it.Pos, &it.Dispatch, &it.Seq, &it.ID, &it.Kind, &it.Payload)
+}
+
+func itemBytes(it hub.Item) int { return len(it.Payload) }
+
+// Queue implements store.RelayReader.
+func (q querier) Queue(k store.QueueKey) (store.Queue, error) {
+	x, _, err := one(q, func(s scanner, x *store.Queue) error {
+		return s.Scan(&x.LastSeq, &x.AckedSeq, &x.PendingItems, &x.PendingBytes, &x.Parked)
+	}, queueQuery, k.Dispatch, k.Peer, k.Direction)
+	return x, wrap(err, "reading the queue of %s", k.Dispatch)
+}
+
+// ItemsAfter implements store.RelayReader.
+func (q querier) ItemsAfter(peer hub.PeerID, dir hub.Direction, pos int64, maxBytes int) ([]hub.Item, error) {
+	its, err := fitting(q, scanItem, itemBytes, maxBytes, itemsAfter, peer, dir, pos)
+	return its, wrap(err, "reading the log of %s", peer)
+}
+
+// QueueItems implements store.RelayReader.
+func (q querier) QueueItems(k store.QueueKey, fromSeq int64, maxBytes int) ([]hub.Item, error) {
+	its, err := fitting(q, scanItem, itemBytes, maxBytes, queueItems, k.Dispatch, k.Peer, k.Direction, fromSeq)
+	return its, wrap(err, "reading the queue of %s", k.Dispatch)
+}
+
+// Enqueue implements store.Relay.
+func (tx *Tx) Enqueue(k store.QueueKey, it hub.Item) (hub.Item, error) {
+	it.Dispatch = k.Dispatch
+	if it.ID == "" {
+		it.ID = hub.NewMessageID()
+	}
+	if err := tx.enqueue(k, &it); err != nil {
+		return hub.Item{}, wrap(err, "queueing for %s", k.Dispatch)
+	}
+	tx.Signal(hub.Signal{Topic: hub.TopicRelay, Key: string(k.Peer)})
+	return it, nil
+}
+
+func (tx *Tx) enqueue(k store.QueueKey, it *hub.Item) error {
+	var queue, feed, endBytes int64
+	bump := func() (bool, error) {
+		return tx.returning([]any{&queue, &feed, &it.Seq, &endBytes}, bumpQueue, len(it.Payload), k.Dispatch, k.Peer, k.Direction)
+	}
+	ok, err := bump()
+	if err == nil && !ok {
+		if err = tx.makeQueue(k); err == nil {
+			ok, err = bump()
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return errors.New("the queue was not made")
+	}
+	_, err = tx.returning([]any{&it.Pos}, insertItem, feed, queue, it.Seq, endBytes, it.ID, it.Kind, blob(it.Payload))
+	return err
+}
+
+func (tx *Tx) makeQueue(k store.QueueKey) error {
+	if _, err := tx.exec(insertFeed, k.Peer, k.Direction); err != nil {
+		return err
+	}
+	_, err := tx.exec(insertQueue, k.Peer, k.Direction, k.Dispatch)
+	return err
+}
+
+// AckQueue implements store.Relay.
+func (tx *Tx) AckQueue(k store.QueueKey, seq int64) error {
+	q, err := tx.Queue(k)
+	switch {
+	case err != nil:
+		return err
+	case seq > q.LastSeq:
+		return hub.Invalid("seq", "%d is acknowledged, but the queue of %s ends at %d", seq, k.Dispatch, q.LastSeq)
+	case seq <= q.AckedSeq:
+		return nil
+	}
+	_, err = tx.exec(ackQueue, seq, seq, k.Dispatch, k.Peer, k.Direction, seq)
+	return wrap(err, "acknowledging the queue of %s", k.Dispatch)
+}
+
+// ParkQueue implements store.Relay.
+func (tx *Tx) ParkQueue(k store.QueueKey, reason string) error {
+	missing := hub.Errorf(hub.CodeDispatchNotFound, "there is no queue of %s", k.Dispatch)
+	return wrap(tx.save(missing, parkQueue, reason, k.Dispatch, k.Peer, k.Direction), "parking the queue of %s", k.Dispatch)
+}

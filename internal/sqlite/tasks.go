@@ -1,0 +1,80 @@
+package sqlite
+
+import (
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+const (
+	// Dependencies never change, so saving leaves them alone.
+	taskCols = "id, run, title, spec, state, verify_cmd, verify, write_scope, scope, timeout_secs, " +
+		"handoff_path, hat, origin, latest, result, version, created_at, updated_at"
+	allTaskCols = taskCols + ", dependencies"
+
+	taskQuery = `SELECT ` + allTaskCols + ` FROM tasks WHERE id = ?`
+	taskPage  = `SELECT ` + allTaskCols + `, rid FROM tasks
+		WHERE run = ? AND rid > ? ORDER BY rid LIMIT ?`
+	taskStatePage = `SELECT ` + allTaskCols + `, rid FROM tasks
+		WHERE run = ? AND state = ? AND rid < ? ORDER BY rid DESC LIMIT ?`
+
+	insertDependency = `INSERT INTO task_deps (task, dependency) VALUES (?, ?) ON CONFLICT (task, dependency) DO NOTHING`
+	dependentQuery   = `SELECT task FROM task_deps WHERE dependency = ? ORDER BY rid`
+)
+
+var (
+	insertTask = insertInto("tasks", allTaskCols)
+	updateTask = updateSet("tasks", taskCols, 1)
+)
+
+func scanTask(s scanner, t *hub.Task) error {
+	return s.Scan(&t.ID, &t.Run, &t.Title, &t.Spec, &t.State, &t.VerifyCmd, &t.Verify, fromJSON{&t.WriteScope},
+		&t.Scope, &t.TimeoutSecs, &t.HandoffPath, &t.Hat, &t.Origin, &t.Latest, &t.Result, &t.Version,
+		&t.CreatedAt, &t.UpdatedAt, fromJSON{&t.Dependencies})
+}
+
+// taskArgs is in the order of taskCols.
+func taskArgs(t hub.Task) []any {
+	return []any{t.ID, t.Run, t.Title, t.Spec, t.State, t.VerifyCmd, t.Verify, asJSON{t.WriteScope},
+		t.Scope, t.TimeoutSecs, t.HandoffPath, t.Hat, t.Origin, t.Latest, t.Result, t.Version,
+		t.CreatedAt, t.UpdatedAt}
+}
+
+func noTask(id hub.TaskID) error { return hub.Errorf(hub.CodeTaskNotFound, "there is no Task %s", id) }
+
+// Task implements store.TaskReader.
+func (q querier) Task(id hub.TaskID) (hub.Task, error) {
+	t, err := must(q, scanTask, noTask(id), taskQuery, id)
+	return t, wrap(err, "reading %s", id)
+}
+
+// TaskList implements store.TaskReader.
+func (q querier) TaskList(run hub.RunID, state hub.TaskState, p store.Page) (ts []hub.Task, next int64, err error) {
+	if state == "" {
+		ts, next, err = paged(q, scanTask, p.Limit, taskPage, run, p.Before)
+	} else {
+		ts, next, err = paged(q, scanTask, p.Limit, taskStatePage, run, state, before(p.Before))
+	}
+	return ts, next, wrap(err, "listing the Tasks of %s", run)
+}
+
+// Dependents implements store.TaskReader.
+func (q querier) Dependents(id hub.TaskID) ([]hub.TaskID, error) {
+	ids, err := all(q, func(s scanner, t *hub.TaskID) error { return s.Scan(t) }, dependentQuery, id)
+	return ids, wrap(err, "reading the dependents of %s", id)
+}
+
+// PutTask implements store.Tasks.
+func (tx *Tx) PutTask(t hub.Task) error {
+	_, err := tx.exec(insertTask, append(taskArgs(t), asJSON{t.Dependencies})...)
+	for _, d := range t.Dependencies {
+		if err == nil {
+			_, err = tx.exec(insertDependency, t.ID, d)
+		}
+	}
+	return wrap(err, "putting %s", t.ID)
+}
+
+// SaveTask implements store.Tasks.
+func (tx *Tx) SaveTask(t hub.Task) error {
+	return wrap(tx.save(noTask(t.ID), updateTask, keysLast(taskArgs(t), 1)...), "saving %s", t.ID)
+}
