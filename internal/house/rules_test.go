@@ -50,7 +50,7 @@ var importRules = map[string][]string{
 
 	"client":       withLeaves("openapi/api"),
 	"internal/mcp": {"client"},
-	"internal/cli": withLeaves("client", "internal/config", "internal/daemon", "internal/proc", "internal/terminal",
+	"internal/cli": withLeaves("client", "internal/hub", "internal/config", "internal/daemon", "internal/proc", "internal/terminal",
 		"internal/spool", "internal/mcp"),
 	"internal/daemon": {everything},
 

@@ -106,7 +106,6 @@ type Delivery struct {
 	LastSeq    int64
 	Count      int
 	State      DeliveryState
-	Shown      bool // it has been returned before: the next time is a replay
 	At         Micros
 }
 

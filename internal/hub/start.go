@@ -270,7 +270,6 @@ type Attachment struct {
 	Home       PeerID
 	Request    RequestID
 	Spec       StartSpec
-	Prompt     string // the Task's text
 	Receipt    Receipt
 	Capability CapabilityState
 	Terminal   TerminalID

@@ -175,7 +175,7 @@ func (s *Service) record(tx store.Tx, r receipt.Request, b Batch, found, running
 		return err
 	}
 	if found {
-		return tx.SaveReceipt(rec)
+		return receipt.Save(tx, rec)
 	}
 	return tx.PutReceipt(rec)
 }
@@ -223,7 +223,7 @@ func (s *Service) timedOut(ctx context.Context, r receipt.Request, b Batch) (Bat
 		if err != nil {
 			return err
 		}
-		return tx.SaveReceipt(rec)
+		return receipt.Save(tx, rec)
 	})
 	return b, err
 }

@@ -157,6 +157,6 @@ func finish[T any, P Result[T]](ctx context.Context, g *Gate, r Request, out T, 
 		if err != nil {
 			return err
 		}
-		return tx.SaveReceipt(rec)
+		return Save(tx, rec)
 	})
 }

@@ -135,6 +135,18 @@ func (r Request) match(rec store.Receipt) error {
 	return e
 }
 
+// Save replaces the record of r by a later state of it.
+func Save(tx store.Receipts, rec store.Receipt) error {
+	old, ok, err := tx.Receipt(rec.Space, rec.Key)
+	if err != nil {
+		return err
+	}
+	if ok {
+		rec.CreatedAt = old.CreatedAt
+	}
+	return tx.SaveReceipt(rec)
+}
+
 type authTx interface {
 	store.CredentialReader
 	Peer(hub.PeerID) (hub.Peer, error)

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	mailboxCols  = "box, generation, seq, live, done, acked_seq, outstanding"
+	mailboxCols  = "box, seq, live, done, acked_seq, outstanding"
 	mailboxQuery = `SELECT ` + mailboxCols + ` FROM mailboxes WHERE box = ?`
 	bumpMailbox  = `UPDATE mailboxes SET seq = seq + 1, live = live + ? WHERE box = ? RETURNING rid, seq`
 
-	deliveryCols  = "id, box, generation, first_seq, last_seq, count, state, shown, at"
+	deliveryCols  = "id, box, generation, first_seq, last_seq, count, state, at"
 	deliveryQuery = `SELECT ` + deliveryCols + ` FROM deliveries WHERE id = ?`
 )
 
@@ -22,11 +22,11 @@ var (
 )
 
 func scanMailbox(s scanner, m *store.Mailbox) error {
-	return s.Scan(&m.Box, &m.Generation, &m.Seq, &m.Live, &m.Done, &m.AckedSeq, &m.Outstanding)
+	return s.Scan(&m.Box, &m.Seq, &m.Live, &m.Done, &m.AckedSeq, &m.Outstanding)
 }
 
 func mailboxArgs(m store.Mailbox) []any {
-	return []any{m.Box, m.Generation, m.Seq, m.Live, m.Done, m.AckedSeq, m.Outstanding}
+	return []any{m.Box, m.Seq, m.Live, m.Done, m.AckedSeq, m.Outstanding}
 }
 
 func noMailbox(b hub.Box) error {
@@ -51,11 +51,11 @@ func (tx *Tx) SaveMailbox(m store.Mailbox) error {
 }
 
 func scanDelivery(s scanner, d *hub.Delivery) error {
-	return s.Scan(&d.ID, &d.Box, &d.Generation, &d.FirstSeq, &d.LastSeq, &d.Count, &d.State, &d.Shown, &d.At)
+	return s.Scan(&d.ID, &d.Box, &d.Generation, &d.FirstSeq, &d.LastSeq, &d.Count, &d.State, &d.At)
 }
 
 func deliveryArgs(d hub.Delivery) []any {
-	return []any{d.ID, d.Box, d.Generation, d.FirstSeq, d.LastSeq, d.Count, d.State, d.Shown, d.At}
+	return []any{d.ID, d.Box, d.Generation, d.FirstSeq, d.LastSeq, d.Count, d.State, d.At}
 }
 
 // Delivery implements store.MailReader.

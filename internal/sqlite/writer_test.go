@@ -103,12 +103,12 @@ func (h *held) add(ctx context.Context, c store.Class, fn func(store.Tx) error) 
 	until(h.t, "queueing", func() bool { return h.s.queue.len() > n })
 }
 
-func (h *held) finish() (holder error, others []error) {
+func (h *held) finish() (others []error, holder error) {
 	close(h.release)
 	for _, a := range h.answers {
 		others = append(others, <-a)
 	}
-	return <-h.holder, others
+	return others, <-h.holder
 }
 
 // Invariant 5: classes in order, one slot of eight for the last.
@@ -120,7 +120,7 @@ func TestClassOrder(t *testing.T) {
 		c := store.Class(2 - i/12) // New is queued first, Import last
 		h.add(context.Background(), c, func(store.Tx) error { ran = append(ran, c); return nil })
 	}
-	if err, others := h.finish(); err != nil || errors.Join(others...) != nil {
+	if others, err := h.finish(); err != nil || errors.Join(others...) != nil {
 		t.Fatal(err, others)
 	}
 	slots := append([]store.Class{store.Import}, ran...)
@@ -150,7 +150,7 @@ func TestGroupKeepsGoodClosures(t *testing.T) {
 	h.add(context.Background(), store.New, func(tx store.Tx) error { return errors.Join(putRun("b")(tx), errTest) })
 	h.add(context.Background(), store.New, func(tx store.Tx) error { _ = putRun("c")(tx); panic("by the test") })
 	h.add(context.Background(), store.New, putRun("d"))
-	err, others := h.finish()
+	others, err := h.finish()
 	if err != nil || others[0] != nil || !errors.Is(others[1], errTest) || !hub.IsCode(others[2], hub.CodeInternal) || others[3] != nil {
 		t.Fatal(err, others)
 	}
@@ -177,7 +177,7 @@ func TestCancelWhileQueued(t *testing.T) {
 		t.Errorf("answer %v", err)
 	}
 	h.answers = h.answers[1:]
-	if err, others := h.finish(); err != nil || others[0] != nil {
+	if others, err := h.finish(); err != nil || others[0] != nil {
 		t.Fatal(err, others)
 	}
 	if ran || !hasRun(t, s, "a") {
@@ -204,7 +204,7 @@ func TestRerun(t *testing.T) {
 		return errors.Join(tx.(*Tx).conn.once("ROLLBACK"), errTest)
 	})
 	h.add(context.Background(), store.New, putRun("c"))
-	err, others := h.finish()
+	others, err := h.finish()
 	if err != nil || others[0] != nil || !errors.Is(others[1], errTest) || others[2] != nil {
 		t.Fatal(err, others)
 	}
@@ -254,7 +254,7 @@ func TestDiskFull(t *testing.T) {
 	h.add(context.Background(), store.New, putRun("a"))
 	h.add(context.Background(), store.New, big)
 	h.add(context.Background(), store.New, func(tx store.Tx) error { _ = big(tx); return nil })
-	err, others := h.finish()
+	others, err := h.finish()
 	if err != nil || others[0] != nil || !hub.IsCode(others[1], hub.CodeStorageFull) || !hub.IsCode(others[2], hub.CodeStorageFull) {
 		t.Fatal(err, others)
 	}
@@ -275,7 +275,7 @@ func TestFullCommit(t *testing.T) {
 	h.add(context.Background(), store.New, func(store.Tx) error { return errTest })
 	f.full.Store(true)
 	f.armed.Store("COMMIT")
-	err, others := h.finish()
+	others, err := h.finish()
 	if !hub.IsCode(err, hub.CodeStorageFull) || !hub.IsCode(others[0], hub.CodeStorageFull) || hasRun(t, s, "holder") {
 		t.Fatal(err, others)
 	}
@@ -308,7 +308,7 @@ func TestCommitErrorStopsTheStore(t *testing.T) {
 	})
 	h.add(context.Background(), store.New, func(tx store.Tx) error { return errTest })
 	f.armed.Store("COMMIT")
-	err, others := h.finish()
+	others, err := h.finish()
 	for _, e := range append(others, err) {
 		if !hub.IsCode(e, hub.CodeOutcomeUnknown) || !errors.Is(e, errDisk) {
 			t.Errorf("answer %v", e)
@@ -344,7 +344,7 @@ func TestGoexitLeavesNobodyWaiting(t *testing.T) {
 	s := openTest(t, Config{OnFatal: func(err error) { fatal <- err }}, builtin)
 	h := hold(t, s, func(store.Tx) error { runtime.Goexit(); return nil })
 	h.add(context.Background(), store.New, putRun("a"))
-	err, others := h.finish()
+	others, err := h.finish()
 	if !hub.IsCode(err, hub.CodeInternal) || !hub.IsCode(others[0], hub.CodeInternal) || hasRun(t, s, "a") {
 		t.Fatal(err, others)
 	}
@@ -455,7 +455,7 @@ func TestCloseRunsWhatWaits(t *testing.T) {
 	until(t, "closing", func() bool {
 		return hub.IsCode(s.queue.push(store.New, newJob(func() error { return context.Canceled }, nil)), hub.CodeHubDraining)
 	})
-	if err, others := h.finish(); err != nil || others[0] != nil {
+	if others, err := h.finish(); err != nil || others[0] != nil {
 		t.Fatal(err, others)
 	}
 	if err := <-closed; err != nil {

@@ -5,12 +5,11 @@ import "github.com/wavehub/wavehub/internal/hub"
 // Mailbox is the state of one mailbox. Seq counts every message from 1;
 // Live counts those that a check may deliver, Done those already consumed.
 type Mailbox struct {
-	Box        hub.Box
-	Generation int64 // of its consumer; a Dispatch's mailbox stays at 1
-	Seq        int64 // last assigned
-	Live       int64
-	Done       int64
-	AckedSeq   int64 // everything up to it is consumed
+	Box      hub.Box
+	Seq      int64 // last assigned
+	Live     int64
+	Done     int64
+	AckedSeq int64 // everything up to it is consumed
 	// Outstanding is the Delivery that waits for its ack, "" for none.
 	Outstanding hub.DeliveryID
 }

@@ -28,7 +28,7 @@ func appendMail(f *fixture) {
 	live.Stale, live.Payload, kept.Stale = false, nil, false
 	live.To, stale.To, kept.To = "run:a", "run:a", "run:a"
 	f.update(func(tx store.Tx) error {
-		if err := tx.PutMailbox(store.Mailbox{Box: "run:a", Generation: 1}); err != nil {
+		if err := tx.PutMailbox(store.Mailbox{Box: "run:a"}); err != nil {
 			return err
 		}
 		var err error
@@ -42,14 +42,14 @@ func appendMail(f *fixture) {
 	f.view(func(rx store.Rx) error {
 		return first(same(f, live)(rx.Message(live.ID)), same(f, stale)(rx.Message(stale.ID)), same(f, kept)(rx.Message(kept.ID)),
 			same(f, true)(rx.HasMessage(kept.ID)), same(f, false)(rx.HasMessage("other")),
-			same(f, store.Mailbox{Box: "run:a", Generation: 1, Seq: 2, Live: 1})(rx.Mailbox("run:a")),
+			same(f, store.Mailbox{Box: "run:a", Seq: 2, Live: 1})(rx.Mailbox("run:a")),
 			same(f, []hub.Message{live})(rx.Deliverable("run:a", 0, 10, 1<<20)))
 	})
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { _, err := tx.Append(live); return err })
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.Record(kept) })
 	f.refused(hub.CodeMessageNotFound, func(tx store.Tx) error { _, err := tx.Message("other"); return err })
 	f.view(func(rx store.Rx) error {
-		return same(f, store.Mailbox{Box: "run:a", Generation: 1, Seq: 2, Live: 1})(rx.Mailbox("run:a"))
+		return same(f, store.Mailbox{Box: "run:a", Seq: 2, Live: 1})(rx.Mailbox("run:a"))
 	})
 }
 
@@ -157,7 +157,7 @@ func deliveries(f *fixture) {
 		return first(found(f, d)(rx.Delivery(d.ID)), f.absent("a Delivery", ok, err))
 	})
 	f.refused(hub.CodeNotFound, func(tx store.Tx) error { return tx.SaveDelivery(changed) })
-	changed.ID, changed.Shown = d.ID, false
+	changed.ID = d.ID
 	f.update(func(tx store.Tx) error { return tx.SaveDelivery(changed) })
 	f.view(func(rx store.Rx) error { return found(f, changed)(rx.Delivery(d.ID)) })
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutDelivery(d) })

@@ -54,7 +54,7 @@ func ownWrites(f *fixture) {
 		if err := tx.PutRun(want); err != nil {
 			return err
 		}
-		if tx.Now() == 0 || tx.Now() != tx.Now() {
+		if first := tx.Now(); first == 0 || first != tx.Now() {
 			f.Error("Now is not one instant")
 		}
 		err := f.s.View(context.Background(), func(rx store.Rx) error {

@@ -136,7 +136,6 @@ CREATE INDEX dispatches_live ON dispatches (live) WHERE live = 1;
 CREATE TABLE mailboxes (
     rid         INTEGER PRIMARY KEY,
     box         TEXT NOT NULL UNIQUE,
-    generation  INTEGER NOT NULL,
     seq         INTEGER NOT NULL,
     live        INTEGER NOT NULL,
     done        INTEGER NOT NULL,
@@ -177,7 +176,6 @@ CREATE TABLE deliveries (
     last_seq   INTEGER NOT NULL,
     count      INTEGER NOT NULL,
     state      TEXT NOT NULL,
-    shown      INTEGER NOT NULL,
     at         INTEGER NOT NULL
 ) STRICT;
 
@@ -201,7 +199,6 @@ CREATE TABLE attachments (
     run            TEXT NOT NULL,
     request        TEXT NOT NULL,
     spec           TEXT NOT NULL, -- JSON
-    prompt         TEXT NOT NULL,
     receipt        TEXT NOT NULL, -- JSON
     capability     TEXT NOT NULL,
     terminal       TEXT NOT NULL,

@@ -1,0 +1,142 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/wavehub/wavehub/internal/dispatch"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/peer"
+	"github.com/wavehub/wavehub/internal/signal"
+	"github.com/wavehub/wavehub/internal/work"
+	"github.com/wavehub/wavehub/relay"
+	"github.com/wavehub/wavehub/relay/wire"
+)
+
+// federation is everything that talks to other hubs.
+type federation struct {
+	peers   *peer.Service
+	links   *peer.Links
+	client  *peer.Client
+	session *relay.Session
+	home    *relay.Home
+	log     *slog.Logger
+}
+
+// source is the relay's view of the store; it adds its identity.
+type source struct {
+	*dispatch.Service
+	id    string
+	epoch int64
+}
+
+func (s source) Store() (string, int64) { return s.id, s.epoch }
+
+// feed wakes a relay sender when something was queued for its peer.
+type feed struct{ bus *signal.Bus }
+
+func (f feed) Subscribe(id hub.PeerID) (<-chan struct{}, func()) {
+	return f.bus.Subscribe(string(hub.TopicRelay), string(id))
+}
+
+// dialer opens relay connections for the home.
+type dialer struct{ links *peer.Links }
+
+func (d dialer) Open(ctx context.Context, id hub.PeerID) (relay.Conn, error) {
+	return d.links.Open(ctx, id)
+}
+
+func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), log *slog.Logger) (*federation, error) {
+	links, err := peer.NewLinks(peer.LinksConfig{Identity: h.identity, Peers: peers})
+	if err != nil {
+		return nil, err
+	}
+	f := &federation{peers: peers, links: links, client: peer.NewClient(links), log: log}
+	f.session, err = relay.NewSession(relay.Config{
+		Source: src, Importer: src.Service, Feed: feed{bus}, Nonce: nonce,
+		Check: func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
+			return peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.home, err = relay.NewHome(relay.HomeConfig{Session: f.session, Links: dialer{links}, Changed: changed})
+	return f, err
+}
+
+// follow keeps the set of pulled peers equal to the registry's.
+func (f *federation) follow(ctx context.Context, bus *signal.Bus) error {
+	woken, cancel := bus.Subscribe(string(hub.TopicPeer), "")
+	defer cancel()
+	for {
+		if err := f.refresh(ctx); err != nil && ctx.Err() == nil {
+			f.log.Error("reading the peers", "error", err)
+		}
+		select {
+		case <-woken:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// refresh pulls from every active peer that runs workers for this hub.
+func (f *federation) refresh(ctx context.Context) error {
+	ps, err := f.peers.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range ps {
+		if (p.State == hub.PeerActive || p.State == hub.PeerPending) && p.Role.CanBe(hub.RoleWorker) {
+			f.home.Add(p.ID)
+			continue
+		}
+		f.home.Remove(p.ID)
+		f.links.Drop(p.ID)
+	}
+	return nil
+}
+
+// relayHandler serves the worker's side of a relay that a home opens.
+func (f *federation) relayHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := f.peers.Admit(r.Context(), peer.KeyOf(r.TLS))
+		if err != nil {
+			http.Error(w, "not paired", http.StatusForbidden)
+			return
+		}
+		conn, err := peer.AcceptRelay(w, r)
+		if err != nil {
+			f.log.Warn("a relay was not accepted", "peer", p.Name, "error", err)
+			return
+		}
+		if err := f.session.Run(r.Context(), conn, hub.RoleWorker, p.ID); err != nil && !errors.Is(err, context.Canceled) {
+			f.log.Info("a relay ended", "peer", p.Name, "error", err)
+		}
+	})
+}
+
+func (f *federation) tls(ctx context.Context, h home) *tls.Config {
+	return peer.ServerConfig(ctx, h.identity, f.peers)
+}
+
+// remote fits the peer API to work.Remote.
+type remote struct{ *peer.Client }
+
+func (r remote) Output(ctx context.Context, id hub.PeerID, d hub.DispatchID, q work.OutputQuery) (hub.OutputPage, error) {
+	return r.Client.Output(ctx, id, d, peer.OutputQuery(q))
+}
+
+// answerLost reports whether a peer may have accepted what failed with err: its
+// answer was lost, or it failed itself.
+func answerLost(err error) bool {
+	return errors.Is(err, peer.ErrAnswerLost) || hub.IsCode(err, hub.CodeInternal) || hub.IsCode(err, hub.CodeOutcomeUnknown)
+}
+
+// nonce names this process to its peers.
+func nonce() string { return fmt.Sprintf("%s", hub.NewRequestID()) }

@@ -1,0 +1,228 @@
+package testkit
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"sync"
+)
+
+// Faults are probabilities per frame.
+type Faults struct {
+	Cut       float64 // the connection ends before the frame
+	Truncate  float64 // a prefix of the frame arrives, then the connection ends
+	Drop      float64 // the frame is lost, the connection lives
+	Duplicate float64 // the frame arrives twice
+	Reorder   float64 // the frame overtakes the one before it, if that still waits
+}
+
+// FaultNet makes pairs of frame connections whose faults follow from a seed
+// and the order of writes. It is safe for concurrent use.
+type FaultNet struct {
+	mu     sync.Mutex // guards what follows
+	rng    *rand.Rand
+	faults Faults
+	open   map[*wireHalf]struct{}
+	tally  Faults
+}
+
+// NewFaultNet makes a net; equal seeds draw equal faults.
+func NewFaultNet(seed uint64, f Faults) *FaultNet {
+	return &FaultNet{rng: rand.New(rand.NewPCG(seed, 0)), faults: f, open: map[*wireHalf]struct{}{}}
+}
+
+// Set replaces the faults from the next frame on.
+func (n *FaultNet) Set(f Faults) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults = f
+}
+
+// Tally returns how often each fault has struck, so that a test can show that
+// it tested something.
+func (n *FaultNet) Tally() Faults {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.tally
+}
+
+// CutAll ends every open connection.
+func (n *FaultNet) CutAll() {
+	n.mu.Lock()
+	open := make([]*wireHalf, 0, len(n.open))
+	for h := range n.open {
+		open = append(open, h)
+	}
+	n.mu.Unlock()
+	for _, h := range open {
+		h.end()
+	}
+}
+
+// Pipe returns the two ends of a new connection.
+func (n *FaultNet) Pipe() (a, b *FrameConn) {
+	ab, ba := newWireHalf(), newWireHalf()
+	n.mu.Lock()
+	n.open[ab], n.open[ba] = struct{}{}, struct{}{}
+	n.mu.Unlock()
+	return &FrameConn{net: n, in: ba, out: ab}, &FrameConn{net: n, in: ab, out: ba}
+}
+
+type fate struct {
+	cut, drop, dup, reorder bool
+	keep                    float64
+}
+
+func (n *FaultNet) draw() fate {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f := fate{keep: 1}
+	strike := func(p float64, count *float64) bool {
+		if p == 0 || n.rng.Float64() >= p {
+			return false
+		}
+		*count++
+		return true
+	}
+	f.cut = strike(n.faults.Cut, &n.tally.Cut)
+	if strike(n.faults.Truncate, &n.tally.Truncate) {
+		f.keep = n.rng.Float64()
+	}
+	f.drop = strike(n.faults.Drop, &n.tally.Drop)
+	f.dup = strike(n.faults.Duplicate, &n.tally.Duplicate)
+	f.reorder = strike(n.faults.Reorder, &n.tally.Reorder)
+	return f
+}
+
+// FrameConn is one end of a connection. Reads and writes may overlap.
+type FrameConn struct {
+	net     *FaultNet
+	in, out *wireHalf
+}
+
+// ReadFrame returns the next frame, io.EOF after the end of the connection.
+func (c *FrameConn) ReadFrame(ctx context.Context) ([]byte, error) { return c.in.get(ctx) }
+
+// WriteFrame queues a copy of the frame, waiting while the peer is slow.
+func (c *FrameConn) WriteFrame(ctx context.Context, frame []byte) error {
+	f := c.net.draw()
+	frame = append([]byte(nil), frame...)
+	switch {
+	case f.cut:
+		c.Close()
+		return io.ErrClosedPipe
+	case f.keep < 1:
+		err := c.out.put(ctx, frame[:int(f.keep*float64(len(frame)))], false)
+		c.Close()
+		return err
+	case f.drop:
+		return nil
+	}
+	if f.dup {
+		if err := c.out.put(ctx, frame, false); err != nil {
+			return err
+		}
+	}
+	return c.out.put(ctx, frame, f.reorder)
+}
+
+// Close ends both directions; frames that wait can still be read.
+func (c *FrameConn) Close() error {
+	c.in.end()
+	c.out.end()
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	delete(c.net.open, c.in)
+	delete(c.net.open, c.out)
+	return nil
+}
+
+const halfDepth = 64
+
+// wireHalf is one direction: a bounded queue.
+type wireHalf struct {
+	space, filled chan struct{} // hold one wake-up each
+	done          chan struct{}
+	once          sync.Once
+
+	mu     sync.Mutex
+	frames [][]byte // guarded by mu
+}
+
+func newWireHalf() *wireHalf {
+	return &wireHalf{space: make(chan struct{}, 1), filled: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+func (h *wireHalf) end() { h.once.Do(func() { close(h.done) }) }
+
+func (h *wireHalf) put(ctx context.Context, frame []byte, overtake bool) error {
+	for {
+		select {
+		case <-h.done:
+			return io.ErrClosedPipe
+		default:
+		}
+		if h.tryPut(frame, overtake) {
+			return nil
+		}
+		select {
+		case <-h.space:
+		case <-h.done:
+			return io.ErrClosedPipe
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (h *wireHalf) tryPut(frame []byte, overtake bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := len(h.frames)
+	if n >= halfDepth {
+		return false
+	}
+	h.frames = append(h.frames, frame)
+	if overtake && n > 0 {
+		h.frames[n], h.frames[n-1] = h.frames[n-1], h.frames[n]
+	}
+	signal(h.filled)
+	return true
+}
+
+func (h *wireHalf) get(ctx context.Context) ([]byte, error) {
+	for {
+		if f, ok := h.tryGet(); ok {
+			return f, nil
+		}
+		select {
+		case <-h.filled:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-h.done:
+			if f, ok := h.tryGet(); ok {
+				return f, nil
+			}
+			return nil, io.EOF
+		}
+	}
+}
+
+func (h *wireHalf) tryGet() ([]byte, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.frames) == 0 {
+		return nil, false
+	}
+	f := h.frames[0]
+	h.frames = h.frames[1:]
+	signal(h.space)
+	return f, true
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

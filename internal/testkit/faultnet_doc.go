@@ -1,0 +1,2 @@
+// Package testkit holds what tests share: the fault network.
+package testkit
