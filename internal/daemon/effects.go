@@ -26,6 +26,8 @@ func (g git) Inspect(ctx context.Context, path string) (work.Folder, error) {
 	return work.Folder{Path: f.Path, Kind: string(f.Kind), Head: f.Head}, err
 }
 
+func (git) Canonical(path string) (string, error) { return worktree.Canonical(path) }
+
 func (g git) spec(n work.NewWorktree) worktree.CreateSpec {
 	return worktree.CreateSpec{Root: g.root, RepoID: n.Repo.ID, Worktree: n.ID, Name: n.Name, Base: n.Base}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 
@@ -139,4 +138,4 @@ func answerLost(err error) bool {
 }
 
 // nonce names this process to its peers.
-func nonce() string { return fmt.Sprintf("%s", hub.NewRequestID()) }
+func nonce() string { return string(hub.NewRequestID()) }

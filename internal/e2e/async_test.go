@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -47,26 +48,44 @@ func isCode(err error, code client.Code) bool {
 	return ok && e.Code == code
 }
 
-// awaitWaiter returns when somebody waits on the Run's mailbox: a second
-// waiter is then refused.
-func awaitWaiter(t testing.TB, h *Hub, run Coordinator) {
+// beginCheck starts a waiting check and returns when it is the mailbox's
+// waiter. Looking for that takes the waiter's place for a moment, so the check
+// is repeated when it came just then.
+func beginCheck(t testing.TB, run Coordinator, in client.CheckOptions, opts ...client.Option) background[*api.CheckResult] {
 	t.Helper()
-	c := h.Client(run.Token)
-	eventually(t, "a waiter is registered", 20*time.Second, func() bool {
-		_, err := c.Check(t.Context(), run.Box(), client.CheckOptions{Wait: time.Millisecond})
-		return isCode(err, client.CodeWaiterExists)
+	c := run.hub.Client(run.Token)
+	b := begin(t, func() (*api.CheckResult, error) {
+		for {
+			out, err := c.Check(t.Context(), run.Box(), in, opts...)
+			if !isCode(err, client.CodeWaiterExists) {
+				return out, err
+			}
+		}
 	})
+	awaitWaiter(t, run)
+	return b
 }
 
-// sendStatus puts one status message into the Run's mailbox.
-func sendStatus(t testing.TB, h *Hub, run Coordinator, body string) api.SendResult {
+func awaitWaiter(t testing.TB, run Coordinator) {
 	t.Helper()
-	return sendSilently(t, h, run, "status", body)
+	c := run.hub.Client(run.Token)
+	eventually(t, "a waiter is registered", 20*time.Second, func() bool { return !waiterFree(t, c, run) })
 }
 
-func sendSilently(t testing.TB, h *Hub, run Coordinator, kind, body string) api.SendResult {
+// waiterFree says whether nobody waits on the mailbox.
+func waiterFree(t testing.TB, c *client.Client, run Coordinator) bool {
 	t.Helper()
-	out, err := h.Client("").Send(t.Context(), message(run, kind, body))
+	_, err := c.Check(t.Context(), run.Box(), client.CheckOptions{Wait: time.Millisecond})
+	if err != nil && !isCode(err, client.CodeWaiterExists) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// send puts one message into the Run's mailbox.
+func send(t testing.TB, run Coordinator, kind, body string) api.SendResult {
+	t.Helper()
+	out, err := run.hub.Client("").Send(t.Context(), message(run, kind, body))
 	must(t, err)
 	return *out
 }
@@ -77,18 +96,16 @@ func message(run Coordinator, kind, body string) api.MessageSend {
 
 // drain checks and acknowledges until the mailbox stays empty for idle, and
 // returns all messages in order.
-func drain(ctx context.Context, t testing.TB, c *client.Client, box string, idle time.Duration) []api.Message {
-	t.Helper()
+func drain(ctx context.Context, c *client.Client, box string, idle time.Duration) ([]api.Message, error) {
 	var all []api.Message
 	in := client.CheckOptions{Wait: idle}
 	for {
 		b, err := c.Check(ctx, box, in)
-		must(t, err)
-		if b.DeliveryId == nil {
-			return all
+		if err != nil || b.DeliveryId == nil {
+			return all, err
 		}
 		if b.Count > 50 || b.Count != len(b.Messages) {
-			t.Fatalf("a batch of %d with %d messages", b.Count, len(b.Messages))
+			return all, fmt.Errorf("a batch of %d has %d messages", b.Count, len(b.Messages))
 		}
 		all, in.Ack = append(all, b.Messages...), *b.DeliveryId
 	}

@@ -58,14 +58,10 @@ func TestAcceptance_R03_R04_R05_TakingOverFences(t *testing.T) {
 	t.Parallel()
 	h := StartHub(t, "mac")
 	old := h.NewRun("taken over")
-	sendStatus(t, h, old, "one")
+	send(t, old, "status", "one")
 	held := old.Check()
-	waiter := begin(t, func() (*api.CheckResult, error) {
-		return h.Client(old.Token).Check(t.Context(), old.Box(), client.CheckOptions{Ack: *held.DeliveryId, Wait: time.Minute})
-	})
-	awaitWaiter(t, h, old)
-	sendSilently(t, h, old, "guidance", "two")
-	_ = waiter
+	waiter := beginCheck(t, old, client.CheckOptions{Ack: *held.DeliveryId, Wait: time.Minute})
+	send(t, old, "guidance", "two")
 	got := waiter.get(t, 20*time.Second)
 	if got.err != nil || got.value.Count != 1 {
 		t.Fatalf("the waiter got %+v %v", got.value, got.err)
@@ -89,10 +85,7 @@ func TestAcceptance_R03_TheOldWaiterWakesFenced(t *testing.T) {
 	t.Parallel()
 	h := StartHub(t, "mac")
 	old := h.NewRun("waited on")
-	waiter := begin(t, func() (*api.CheckResult, error) {
-		return h.Client(old.Token).Check(t.Context(), old.Box(), client.CheckOptions{Wait: time.Minute})
-	})
-	awaitWaiter(t, h, old)
+	waiter := beginCheck(t, old, client.CheckOptions{Wait: time.Minute})
 	next := get[api.RunBound](t, h.Caller(), "run", "use", old.Run)
 	got := waiter.get(t, 20*time.Second)
 	if !isCode(got.err, client.CodeConsumerFenced) {

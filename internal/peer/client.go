@@ -102,8 +102,8 @@ func dropUnset(_ context.Context, req *http.Request) error {
 // not to be had.
 func read[T any](ctx context.Context, c *Client, peer hub.PeerID, f send) (T, error) {
 	out, err := call[T](ctx, c, peer, f)
-	if errors.Is(err, ErrAnswerLost) {
-		err = unavailable(err)
+	if l, ok := errors.AsType[*lostError](err); ok {
+		err = unavailable(l.err)
 	}
 	return out, err
 }
@@ -160,7 +160,13 @@ func unanswered(err error, sent bool) error {
 	return unavailable(err)
 }
 
-func lost(err error) error { return fmt.Errorf("%w: %w", ErrAnswerLost, err) }
+// lostError shows its cause as text only: a code in it is not the outcome.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string        { return ErrAnswerLost.Error() + ": " + e.err.Error() }
+func (e *lostError) Is(target error) bool { return target == ErrAnswerLost }
+
+func lost(err error) error { return &lostError{err} }
 
 func unavailable(err error) error {
 	e := &hub.Error{Code: hub.CodeRemoteRuntimeUnavailable, Message: "the peer cannot be reached", Err: err}

@@ -171,40 +171,23 @@ func (s *Service) reachDirect(ctx context.Context, host string) (messenger, chan
 }
 
 // pair is messages 1 to 4 and the commit; finish is messages 5 and 6.
-func (s *Service) pair(ctx context.Context, m messenger, ch channel, j joining) (hub.Peer, func(context.Context) error, error) {
+func (s *Service) pair(ctx context.Context, m messenger, ch channel, j joining) (p hub.Peer, finish func(context.Context) error, err error) {
 	fp := fingerprintOf(ch.inviter)
 	if fp == s.cfg.Identity.Fingerprint {
-		return hub.Peer{}, nil, hub.Invalid("url", "is this hub itself")
+		return p, nil, hub.Invalid("url", "is this hub itself")
 	}
-	ours, err := s.card(ctx, typeJoin, j.role, j.grants)
+	theirs, want, err := s.introduce(ctx, m, ch, j)
 	if err != nil {
-		return hub.Peer{}, nil, err
-	}
-	ours.Slot = j.code.slot
-	msg1, err := sendJSON(ctx, m, ours)
-	if err != nil {
-		return hub.Peer{}, nil, err
-	}
-	var theirs card
-	msg2, err := receive(ctx, m, typeOffer, &theirs)
-	if err == nil {
-		err = theirs.check(fp)
-	}
-	if err != nil {
-		return hub.Peer{}, nil, err
-	}
-	want, err := proofsOf(pairKey(s.cfg.Cost, j.code, ch.inviter), ch.transcript(msg1, msg2))
-	if err != nil {
-		return hub.Peer{}, nil, err
+		return p, nil, err
 	}
 	if err := sendProof(ctx, m, typeProve, want.joiner); err != nil {
-		return hub.Peer{}, nil, err
+		return p, nil, err
 	}
 	if err := receiveProof(ctx, m, typeAccept, want.inviter); err != nil {
-		return hub.Peer{}, nil, err
+		return p, nil, err
 	}
-	p, err := s.joined(ctx, j, fp, theirs)
-	finish := func(ctx context.Context) error {
+	p, err = s.joined(ctx, j, fp, theirs)
+	finish = func(ctx context.Context) error {
 		if err := sendProof(ctx, m, typeConfirm, want.confirm); err != nil {
 			return err
 		}
@@ -212,6 +195,28 @@ func (s *Service) pair(ctx context.Context, m messenger, ch channel, j joining) 
 		return err
 	}
 	return p, finish, err
+}
+
+// introduce exchanges the cards, messages 1 and 2, and derives the proofs.
+func (s *Service) introduce(ctx context.Context, m messenger, ch channel, j joining) (theirs card, want proofs, err error) {
+	ours, err := s.card(ctx, typeJoin, j.role, j.grants)
+	if err != nil {
+		return theirs, want, err
+	}
+	ours.Slot = j.code.slot
+	msg1, err := sendJSON(ctx, m, ours)
+	if err != nil {
+		return theirs, want, err
+	}
+	msg2, err := receive(ctx, m, typeOffer, &theirs)
+	if err == nil {
+		err = theirs.check(fingerprintOf(ch.inviter))
+	}
+	if err != nil {
+		return theirs, want, err
+	}
+	want, err = proofsOf(pairKey(s.cfg.Cost, j.code, ch.inviter), ch.transcript(msg1, msg2))
+	return theirs, want, err
 }
 
 // joined stores the inviter, which has proved itself.

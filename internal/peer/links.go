@@ -128,7 +128,8 @@ func (l *Links) transport(peer hub.PeerID) *http.Transport {
 		return t
 	}
 	t := &http.Transport{
-		Proxy: nil, DisableCompression: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second,
+		Proxy: nil, DisableCompression: true, MaxIdleConnsPerHost: 4,
+		IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.connect(ctx, peer) },
 	}
 	l.transports[peer] = t
@@ -287,9 +288,16 @@ func (d dialer) dialTCP(ctx context.Context, host string) (net.Conn, error) {
 }
 
 // refusedKey reports whether the other side ended the handshake because of
-// our key: then it has read nothing of what we sent.
+// our key: then it has read nothing of what we sent. crypto/tls does not
+// export the alerts of stream connections, so their texts have to do.
 func refusedKey(err error) bool {
-	alert, ok := errors.AsType[tls.AlertError](err)
-	const badCertificate, unknownCA, certificateRequired = 42, 48, 116
-	return ok && (alert == badCertificate || alert == unknownCA || alert == certificateRequired)
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || op.Op != "remote error" {
+		return false
+	}
+	switch op.Err.Error() {
+	case "tls: bad certificate", "tls: unknown certificate authority", "tls: certificate required":
+		return true
+	}
+	return false
 }

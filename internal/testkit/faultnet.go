@@ -24,6 +24,9 @@ type FaultNet struct {
 	faults Faults
 	open   map[*wireHalf]struct{}
 	tally  Faults
+	muteA  bool
+	muteB  bool
+	paused chan struct{} // closed by Resume; nil while running
 }
 
 // NewFaultNet makes a net; equal seeds draw equal faults.
@@ -36,6 +39,54 @@ func (n *FaultNet) Set(f Faults) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.faults = f
+}
+
+// Mute loses all that the first, or the second, end of every pair writes: a
+// one-way network.
+func (n *FaultNet) Mute(first, second bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.muteA, n.muteB = first, second
+}
+
+func (n *FaultNet) muted(first bool) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return first && n.muteA || !first && n.muteB
+}
+
+// Pause makes writes wait until Resume.
+func (n *FaultNet) Pause() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.paused == nil {
+		n.paused = make(chan struct{})
+	}
+}
+
+// Resume ends a Pause.
+func (n *FaultNet) Resume() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.paused != nil {
+		close(n.paused)
+		n.paused = nil
+	}
+}
+
+func (n *FaultNet) wait(ctx context.Context) error {
+	n.mu.Lock()
+	paused := n.paused
+	n.mu.Unlock()
+	if paused == nil {
+		return nil
+	}
+	select {
+	case <-paused:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Tally returns how often each fault has struck, so that a test can show that
@@ -65,7 +116,7 @@ func (n *FaultNet) Pipe() (a, b *FrameConn) {
 	n.mu.Lock()
 	n.open[ab], n.open[ba] = struct{}{}, struct{}{}
 	n.mu.Unlock()
-	return &FrameConn{net: n, in: ba, out: ab}, &FrameConn{net: n, in: ab, out: ba}
+	return &FrameConn{net: n, in: ba, out: ab, first: true}, &FrameConn{net: n, in: ab, out: ba}
 }
 
 type fate struct {
@@ -98,6 +149,7 @@ func (n *FaultNet) draw() fate {
 type FrameConn struct {
 	net     *FaultNet
 	in, out *wireHalf
+	first   bool // of the pair
 }
 
 // ReadFrame returns the next frame, io.EOF after the end of the connection.
@@ -105,7 +157,11 @@ func (c *FrameConn) ReadFrame(ctx context.Context) ([]byte, error) { return c.in
 
 // WriteFrame queues a copy of the frame, waiting while the peer is slow.
 func (c *FrameConn) WriteFrame(ctx context.Context, frame []byte) error {
+	if err := c.net.wait(ctx); err != nil {
+		return err
+	}
 	f := c.net.draw()
+	f.drop = f.drop || c.net.muted(c.first)
 	frame = append([]byte(nil), frame...)
 	switch {
 	case f.cut:

@@ -206,10 +206,10 @@ func (s *Service) resolveDir(ctx context.Context, p *place, dir string) error {
 	if !filepath.IsAbs(dir) {
 		return hub.Invalid("worktree", "%q must be an absolute path", dir)
 	}
-	if _, err := s.Git.Inspect(ctx, dir); err != nil {
+	var err error
+	if p.dir, err = s.Git.Canonical(dir); err != nil {
 		return err
 	}
-	p.dir = filepath.Clean(dir)
 	return s.Store.View(ctx, func(rx store.Rx) error {
 		w, ok, err := rx.WorktreeByPath(p.dir)
 		if ok {

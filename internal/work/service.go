@@ -43,6 +43,8 @@ type NewWorktree struct {
 // Git inspects folders and makes worktrees.
 type Git interface {
 	Inspect(ctx context.Context, path string) (Folder, error)
+	// Canonical is an existing folder's path without symbolic links.
+	Canonical(path string) (string, error)
 	// Where is the path that Create will use.
 	Where(NewWorktree) string
 	// Check refuses names and refs outside their grammar.

@@ -59,7 +59,7 @@ func (s *Service) observeLocal(ctx context.Context, d hub.Dispatch) (hub.Observa
 	if err != nil {
 		return hub.Observation{}, err
 	}
-	if d.State == hub.StartUnknown || d.State == hub.StopUnknown {
+	if a.Process == nil && (d.State == hub.StartUnknown || d.State == hub.StopUnknown) {
 		if err := s.recover(ctx, a); err != nil {
 			return hub.Observation{}, err
 		}

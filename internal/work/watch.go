@@ -138,8 +138,25 @@ func (s *Service) recover(ctx context.Context, a hub.Attachment) error {
 	if a.Process == nil {
 		return s.recoverStart(ctx, a)
 	}
+	if err := s.recoverReady(ctx, a); err != nil {
+		return err
+	}
 	s.watch(a)
 	return nil
+}
+
+// recoverReady tells the home's record of a start whose proof was committed
+// before its end was.
+func (s *Service) recoverReady(ctx context.Context, a hub.Attachment) error {
+	if a.Home != "" {
+		return nil
+	}
+	rec, err := s.recorded(ctx, a.Dispatch)
+	if err != nil || rec.Dispatch.State != hub.Starting && rec.Dispatch.State != hub.StartUnknown {
+		return err
+	}
+	_, err = s.endOwn(ctx, a.Home, a.Receipt, hub.EvStarted)
+	return err
 }
 
 func (s *Service) rewriteAuthority(a hub.Attachment) error {

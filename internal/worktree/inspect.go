@@ -61,6 +61,10 @@ func (g *Git) inspect(ctx context.Context, path string) (Facts, record, error) {
 	return facts, at, err
 }
 
+// Canonical is an existing folder's absolute path without symbolic links; who
+// grants access by path compares canonical paths only.
+func Canonical(path string) (string, error) { return canonical(path) }
+
 func canonical(path string) (string, error) {
 	if strings.HasPrefix(path, `\\`) || strings.HasPrefix(path, "//") {
 		return "", hub.Invalid("path", "%q is a network or device path", path)

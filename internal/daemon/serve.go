@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/config"
+	"github.com/wavehub/wavehub/internal/group"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/signal"
+	"github.com/wavehub/wavehub/internal/sqlite"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Build is what is known of the program at build time.
+type Build struct{ Version string }
+
+// freeSpaceMin is kept free for reports, acks and stops: new work is refused
+// below it.
+const freeSpaceMin = 64 << 20
+
+// How long each part may take to end.
+const (
+	drainTime = 10 * time.Second
+	stopTime  = 5 * time.Second
+)
+
+// Serve runs the hub of cfg's data directory until ctx ends or its store fails.
+// ready is called once, when it listens. Workers outlive it. Errors of the
+// configuration, the directory and the address carry a code and the fix.
+func Serve(ctx context.Context, cfg config.Config, b Build, ready func(url, hubID string)) error {
+	log := newLog(cfg)
+	h, err := prepare(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	bus := &signal.Bus{}
+	st, err := openStore(ctx, h, bus, cancel, log)
+	if err != nil {
+		return err
+	}
+	err = serveStore(ctx, cfg, b, h, st, bus, log, ready)
+	return errors.Join(err, fatal(ctx), st.Close())
+}
+
+// fatal is why the hub stopped by itself, nil if it was told to.
+func fatal(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+func newLog(cfg config.Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
+		level = slog.LevelInfo
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// openStore opens the database; one that fails stops the hub, so that the next
+// start reads what the disk really holds.
+func openStore(ctx context.Context, h home, bus *signal.Bus, stop context.CancelCauseFunc, log *slog.Logger) (*sqlite.Store, error) {
+	return sqlite.Open(ctx, sqlite.Config{
+		Path: h.database(), FreeSpaceMin: freeSpaceMin, Log: log,
+		Publish: func(signals []hub.Signal) {
+			for _, s := range signals {
+				bus.Publish(string(s.Topic), s.Key)
+			}
+		},
+		OnFatal: func(err error) {
+			log.Error("the store has failed; stopping", "error", err)
+			stop(&hub.Error{Code: hub.CodeInternal, Message: "the store has failed", Err: err})
+		},
+	})
+}
+
+func serveStore(ctx context.Context, cfg config.Config, b Build, h home, st *sqlite.Store, bus *signal.Bus, log *slog.Logger, ready func(url, hubID string)) error {
+	ln, err := listen(cfg)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	loops, jobs := group.New(context.WithoutCancel(ctx)), group.New(context.WithoutCancel(ctx))
+	x, err := wire(ctx, parts{cfg: cfg, build: b, home: h, store: st, bus: bus, ln: ln, jobs: jobs, log: log})
+	if err != nil {
+		return err
+	}
+	if err := x.recover(ctx); err != nil {
+		return err
+	}
+	x.start(loops)
+	err = x.serve(ctx, ln, func() { ready(x.url, h.identity.HubID) })
+	return errors.Join(err, stopGroups(jobs, loops), x.close())
+}
+
+func stopGroups(gs ...*group.Group) error {
+	for _, g := range gs {
+		if !g.Stop(stopTime) {
+			return errors.New("the hub stopped while something of it was still at work")
+		}
+	}
+	return nil
+}
+
+// recover brings the store and the world together before anything is served.
+func (x *hubParts) recover(ctx context.Context) error {
+	err := x.store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		return tx.PutCredential(store.Credential{Sum: x.operatorSum, Kind: store.CredOperator})
+	})
+	if err != nil {
+		return err
+	}
+	return x.work.Recover(ctx)
+}
+
+// start runs the loops: peers to pull from, relays, fences to carry out.
+func (x *hubParts) start(loops *group.Group) {
+	for name, loop := range map[string]func(context.Context) error{
+		"peers":  func(ctx context.Context) error { return x.fed.follow(ctx, x.bus) },
+		"relays": x.fed.home.Run,
+		"fences": x.work.Fences,
+	} {
+		loops.Go(func(ctx context.Context) {
+			if err := loop(ctx); err != nil && ctx.Err() == nil {
+				x.log.Error("a loop of the hub ended", "loop", name, "error", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,226 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/config"
+	"github.com/wavehub/wavehub/internal/dispatch"
+	"github.com/wavehub/wavehub/internal/group"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/keystore"
+	"github.com/wavehub/wavehub/internal/mail"
+	"github.com/wavehub/wavehub/internal/peer"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/run"
+	"github.com/wavehub/wavehub/internal/signal"
+	"github.com/wavehub/wavehub/internal/sqlite"
+	"github.com/wavehub/wavehub/internal/store"
+	"github.com/wavehub/wavehub/internal/terminal"
+	"github.com/wavehub/wavehub/internal/work"
+	"github.com/wavehub/wavehub/internal/worktree"
+	"github.com/wavehub/wavehub/relay"
+	"github.com/wavehub/wavehub/server"
+)
+
+// parts are what a hub is built of.
+type parts struct {
+	cfg   config.Config
+	build Build
+	home  home
+	store *sqlite.Store
+	bus   *signal.Bus
+	ln    net.Listener
+	jobs  *group.Group // operations that outlive their callers
+	log   *slog.Logger
+}
+
+// hubParts is a built hub.
+type hubParts struct {
+	parts
+	url         string
+	operatorSum string
+	storeID     string
+	epoch       int64
+	draining    chan struct{}
+	gate        *receipt.Gate
+	runs        *run.Service
+	mail        *mail.Service
+	dispatch    *dispatch.Service
+	work        *work.Service
+	fed         *federation
+	server      *server.Server
+}
+
+// wire builds everything; it starts nothing.
+func wire(ctx context.Context, p parts) (*hubParts, error) {
+	x := &hubParts{parts: p, url: reachable(p.ln.Addr()), draining: make(chan struct{})}
+	x.operatorSum = keystore.TokenSum(p.home.operatorToken())
+	err := p.store.View(ctx, func(rx store.Rx) (err error) {
+		x.storeID, x.epoch, err = rx.StoreIdentity()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	tok := tokens{p.home.tokenKey}
+	x.gate = receipt.NewGate(p.store, p.jobs.Go)
+	x.runs = &run.Service{Store: p.store, Tokens: tok}
+	x.mail = &mail.Service{Store: p.store, Access: dispatch.Access{}, Bus: p.bus, Draining: x.draining}
+	x.dispatch = &dispatch.Service{Store: p.store}
+	for _, step := range []func(context.Context) error{x.wireFederation, x.wireWork, x.wireServer} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+func (x *hubParts) wireFederation(context.Context) error {
+	once := nonce()
+	peers, err := peer.New(peer.Config{
+		Store: x.store, Gate: x.gate, Identity: x.home.identity, TokenKey: x.home.tokenKey, Name: x.cfg.Name,
+		Nonce: once, Version: x.build.Version, Addresses: x.addresses,
+	})
+	if err != nil {
+		return err
+	}
+	src := source{Service: x.dispatch, id: x.storeID, epoch: x.epoch}
+	x.fed, err = newFederation(peers, src, x.bus, x.home, once, x.linkChanged, x.log)
+	return err
+}
+
+// addresses are where peers may reach this hub.
+func (x *hubParts) addresses() []string {
+	if len(x.cfg.Advertise) == 0 {
+		return []string{x.url}
+	}
+	out := make([]string, len(x.cfg.Advertise))
+	for i, a := range x.cfg.Advertise {
+		out[i] = "https://" + a
+	}
+	return out
+}
+
+// linkChanged inspects what is unknown on a peer as soon as its link is up.
+func (x *hubParts) linkChanged(id hub.PeerID, st relay.LinkState) {
+	if st.State != relay.LinkUp {
+		return
+	}
+	x.jobs.Go(func(ctx context.Context) {
+		if err := x.work.Reconcile(ctx, id); err != nil && ctx.Err() == nil {
+			x.log.Warn("inspecting a peer's Dispatches", "peer", id, "error", err)
+		}
+	})
+}
+
+func (x *hubParts) wireWork(context.Context) error {
+	bin, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	if bin, err = filepath.EvalSymlinks(bin); err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	terminals, err := terminal.New(terminal.Config{Root: x.home.terminals(), Exe: []string{bin, "supervise"}})
+	if err != nil {
+		return err
+	}
+	g, err := x.git()
+	if err != nil {
+		return err
+	}
+	launchers, err := newAgents(x.cfg, bin)
+	if err != nil {
+		return err
+	}
+	x.work = work.New(work.Config{
+		Store: x.store, Gate: x.gate, Terminals: terminals, Git: g, Agents: launchers,
+		Remote: remote{x.fed.client}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
+		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.home.identity.Fingerprint},
+		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },
+		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
+	})
+	return nil
+}
+
+func (x *hubParts) git() (git, error) {
+	g, err := worktree.NewGit(worktree.Config{})
+	return git{Git: g, root: x.home.worktrees()}, err
+}
+
+func (x *hubParts) wireServer(ctx context.Context) error {
+	g, err := x.git()
+	if err != nil {
+		return err
+	}
+	id := x.home.identity
+	x.server, err = server.New(server.Config{
+		Runs: x.runs, Mail: x.mail, Dispatch: x.dispatch, Work: x.work, Store: x.store,
+		Peers: pairing{x.fed, x.work, g}, Tokens: tokens{x.home.tokenKey},
+		CursorKey: keystore.Derive(x.home.tokenKey, "cursor", "", 1, 32),
+		Hub: server.Info{
+			HubID: id.HubID, Name: x.cfg.Name, Version: x.build.Version, URL: x.url, Fingerprint: id.Fingerprint,
+			StoreID: x.storeID, StoreEpoch: x.epoch, Features: []string{hub.ContractFederation}, StartedAt: hub.MicrosOf(time.Now()),
+		},
+		Hosts: x.hosts(), APIRemote: x.cfg.APIRemote,
+		APITLS:   &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
+		PeerTLS:  x.fed.tls(ctx, x.home),
+		Draining: x.draining, Log: x.log,
+		PeerRelay: x.fed.relayHandler(), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
+	})
+	return err
+}
+
+// hosts are the configured names of this hub, without ports.
+func (x *hubParts) hosts() (names []string) {
+	for _, a := range x.cfg.Advertise {
+		if host, _, err := net.SplitHostPort(a); err == nil {
+			names = append(names, host)
+		}
+	}
+	return names
+}
+
+func (x *hubParts) peerOf(r *http.Request) (hub.Peer, bool, error) {
+	p, err := x.fed.peers.Admit(r.Context(), peer.KeyOf(r.TLS))
+	if hub.IsCode(err, hub.CodeInvalidToken) {
+		return p, false, nil
+	}
+	return p, err == nil, err
+}
+
+// serve serves until ctx ends, then drains: no new connections, waits end with
+// hub_draining, running calls finish.
+func (x *hubParts) serve(ctx context.Context, ln net.Listener, ready func()) error {
+	id := x.home.identity
+	if err := config.WriteEndpoint(x.home.dir, config.Endpoint{URL: x.url, Fingerprint: id.Fingerprint, HubID: id.HubID}); err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- x.server.Serve(ln) }()
+	ready()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	close(x.draining)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	err := x.server.Shutdown(limit)
+	return errors.Join(err, <-served)
+}
+
+func (x *hubParts) close() error {
+	x.fed.links.Close()
+	return nil
+}

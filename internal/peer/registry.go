@@ -1,0 +1,146 @@
+package peer
+
+import (
+	"context"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Get returns one peer; peer_not_found if there is none.
+func (s *Service) Get(ctx context.Context, id hub.PeerID) (p hub.Peer, err error) {
+	err = s.cfg.Store.View(ctx, func(rx store.Rx) error { p, err = rx.Peer(id); return err })
+	return p, err
+}
+
+// Find returns the peer of an id or, among those not removed, of a name.
+func (s *Service) Find(ctx context.Context, idOrName string) (p hub.Peer, err error) {
+	if hub.ValidID(hub.PrefixPeer, idOrName) {
+		return s.Get(ctx, hub.PeerID(idOrName))
+	}
+	err = s.cfg.Store.View(ctx, func(rx store.Rx) error { p, err = rx.PeerByName(idOrName); return err })
+	return p, err
+}
+
+// List returns all peers, the newest first.
+func (s *Service) List(ctx context.Context) (ps []hub.Peer, err error) {
+	err = s.cfg.Store.View(ctx, func(rx store.Rx) error { ps, err = rx.PeerList(); return err })
+	return ps, err
+}
+
+// ByFingerprint returns the peer whose present key it is, in whatever state. A
+// pending one whose window has passed counts as revoked.
+func (s *Service) ByFingerprint(ctx context.Context, fp string) (p hub.Peer, ok bool, err error) {
+	err = s.cfg.Store.View(ctx, func(rx store.Rx) error { p, ok, err = rx.PeerByFingerprint(fp); return err })
+	return lapse(p, s.cfg.Now()), ok, err
+}
+
+func lapse(p hub.Peer, now hub.Micros) hub.Peer {
+	if p.State == hub.PeerPending && p.ConfirmUntil < now {
+		p.State = hub.PeerRevoked
+	}
+	return p
+}
+
+// Admit returns the peer that a connection with this key stands for, on any
+// route but pairing. It completes a pairing whose fifth message was lost: that
+// the peer comes with a pinned connection proves that it has accepted.
+func (s *Service) Admit(ctx context.Context, fp string) (hub.Peer, error) {
+	p, ok, err := s.ByFingerprint(ctx, fp)
+	switch {
+	case err != nil:
+		return p, err
+	case !ok:
+		return p, hub.Errorf(hub.CodeInvalidToken, "the key is not paired")
+	case p.State == hub.PeerActive:
+		return p, nil
+	case p.State == hub.PeerPending:
+		return s.confirm(ctx, p.ID)
+	}
+	return p, hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+}
+
+// confirm makes a pending peer active; an active one stays so.
+func (s *Service) confirm(ctx context.Context, id hub.PeerID) (p hub.Peer, err error) {
+	err = s.cfg.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		if p, err = tx.Peer(id); err != nil || p.State == hub.PeerActive {
+			return err
+		}
+		if lapse(p, tx.Now()).State != hub.PeerPending {
+			return hub.Errorf(hub.CodePeerRevoked, "%s is no longer pending", p.Name)
+		}
+		p.State, p.ConfirmUntil = hub.PeerActive, 0
+		tx.Signal(hub.Signal{Topic: hub.TopicPeer, Key: string(id)})
+		return tx.SavePeer(p)
+	})
+	return p, err
+}
+
+// InviteOpen reports whether an unknown key may try to pair now.
+func (s *Service) InviteOpen(ctx context.Context) bool {
+	open, err := s.openInvites(ctx)
+	return err == nil && len(open) > 0
+}
+
+func (s *Service) openInvites(ctx context.Context) (open []hub.Invite, err error) {
+	now := s.cfg.Now()
+	err = s.cfg.Store.View(ctx, func(rx store.Rx) error { open, err = rx.OpenInvites(now); return err })
+	return open, err
+}
+
+// Hello is what this hub says of itself on a link.
+func (s *Service) Hello(ctx context.Context) (hub.Hello, error) {
+	id, epoch, err := s.self(ctx)
+	return hub.Hello{
+		HubID: s.cfg.Identity.HubID, StoreID: id, StoreEpoch: epoch, Nonce: s.cfg.Nonce,
+		Version: s.cfg.Version, Contracts: []string{hub.ContractFederation}, Features: orEmpty(s.cfg.Features),
+	}, err
+}
+
+func (s *Service) self(ctx context.Context) (id string, epoch int64, err error) {
+	err = s.cfg.Store.View(ctx, func(rx store.Rx) error { id, epoch, err = rx.StoreIdentity(); return err })
+	return id, epoch, err
+}
+
+// SawHello judges a peer's hello against its record, before any effect: other
+// lineage → peer_changed, other store → peer_store_changed, no federation/1 →
+// capability_unsupported. A new epoch of the same store is noted.
+func (s *Service) SawHello(ctx context.Context, id hub.PeerID, h hub.Hello) error {
+	p, err := s.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if h.HubID != p.Lineage {
+		return changed(p.Lineage, h.HubID)
+	}
+	if !h.Offers(hub.ContractFederation) {
+		return hub.Errorf(hub.CodeCapabilityUnsupported, "%s does not offer %s", p.Name, hub.ContractFederation)
+	}
+	return s.SawStore(ctx, id, h.StoreID, h.StoreEpoch)
+}
+
+// SawStore is SawHello for the store alone, as a relay's hello says it.
+func (s *Service) SawStore(ctx context.Context, id hub.PeerID, storeID string, epoch int64) error {
+	p, err := s.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !trusted(lapse(p, s.cfg.Now())):
+		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+	case p.StoreID != storeID:
+		e := hub.Errorf(hub.CodePeerStoreChanged, "%s answers with the store %s, paired was %s", p.Name, storeID, p.StoreID)
+		e.Hint = "its data directory was replaced; nothing was sent. Pair anew to use the new one"
+		return e
+	case p.StoreEpoch == epoch:
+		return nil
+	}
+	return s.cfg.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		p, err := tx.Peer(id)
+		if err != nil || p.StoreID != storeID {
+			return err
+		}
+		p.StoreEpoch = epoch
+		return tx.SavePeer(p)
+	})
+}

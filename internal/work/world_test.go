@@ -1,0 +1,281 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/group"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/run"
+	"github.com/wavehub/wavehub/internal/signal"
+	"github.com/wavehub/wavehub/internal/sqlite"
+	"github.com/wavehub/wavehub/internal/store"
+	"github.com/wavehub/wavehub/internal/work"
+)
+
+// machine is what survives a hub: the disk and the processes on it.
+type machine struct {
+	t     *testing.T
+	store *sqlite.Store
+	bus   *signal.Bus
+	terms *terminals
+	trees *trees
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{t: t, bus: &signal.Bus{}, terms: &terminals{live: map[hub.TerminalID]*process{}}, trees: &trees{}}
+	st, err := sqlite.Open(t.Context(), sqlite.Config{
+		Path: filepath.Join(t.TempDir(), "hub.db"),
+		Publish: func(ss []hub.Signal) {
+			for _, s := range ss {
+				m.bus.Publish(string(s.Topic), s.Key)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	m.store = st
+	err = st.Update(t.Context(), store.New, func(tx store.Tx) error {
+		return errors.Join(
+			tx.PutCredential(store.Credential{Sum: "op", Kind: store.CredOperator}),
+			tx.PutRepo(hub.Repo{ID: testRepo, Name: "demo", Path: "/demo", Kind: hub.RepoGit}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+var (
+	testRepo = hub.NewRepoID()
+	operator = hub.Principal{Kind: hub.Operator, Credential: "op"}
+)
+
+// hubOf starts a hub on the machine over the given view of its store.
+func (m *machine) hubOf(st store.Store) *work.Service {
+	jobs := group.New(context.Background())
+	m.t.Cleanup(func() { jobs.Stop(10 * time.Millisecond) })
+	return work.New(work.Config{
+		Store: st, Gate: receipt.NewGate(st, jobs.Go), Terminals: m.terms, Git: m.trees, Agents: launchers{}, Authority: authority{},
+		Bus: m.bus, Spawn: jobs.Go, Name: "mac", Bin: "/bin/wavehub", StoreID: "store_1", Epoch: 1, Log: slog.New(slog.DiscardHandler),
+		AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false },
+	})
+}
+
+func (m *machine) newTask() hub.TaskID {
+	m.t.Helper()
+	var id hub.TaskID
+	err := m.store.Update(m.t.Context(), store.New, func(tx store.Tx) error {
+		r := hub.Run{ID: hub.NewRunID(), Objective: "o"}
+		if err := errors.Join(tx.PutRun(r), tx.PutMailbox(store.Mailbox{Box: r.ID.Box()})); err != nil {
+			return err
+		}
+		ts, err := run.CreateTasks(tx, r.ID, []hub.Task{{ID: hub.NewTaskID(), Spec: "true"}})
+		if err == nil {
+			id = ts[0].ID
+		}
+		return err
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return id
+}
+
+func (m *machine) task(id hub.TaskID) (t hub.Task, d hub.Dispatch) {
+	m.t.Helper()
+	err := m.store.View(m.t.Context(), func(rx store.Rx) (err error) {
+		if t, err = rx.Task(id); err != nil || t.Latest == "" {
+			return err
+		}
+		d, err = rx.Dispatch(t.Latest)
+		return err
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return t, d
+}
+
+// frozen is a store that a hub dies on: its n-th Update blocks for ever, before
+// or after the commit.
+type frozen struct {
+	store.Store
+	mu    sync.Mutex
+	left  int // guarded by mu
+	after bool
+	died  chan struct{}
+	never chan struct{} // closed by the test's end
+}
+
+var errDead = errors.New("the hub is dead")
+
+func (f *frozen) Update(ctx context.Context, c store.Class, fn func(store.Tx) error) error {
+	f.mu.Lock()
+	f.left--
+	now, dead := f.left == 0, f.left < 0
+	f.mu.Unlock()
+	if dead || now && !f.after {
+		return f.die()
+	}
+	err := f.Store.Update(ctx, c, fn)
+	if now {
+		return f.die()
+	}
+	return err
+}
+
+func (f *frozen) die() error {
+	select {
+	case <-f.died:
+	default:
+		close(f.died)
+	}
+	<-f.never
+	return errDead
+}
+
+// process is one fake supervised process.
+type process struct {
+	in     hub.Incarnation
+	exited chan struct{} // closed at its end
+	code   int
+}
+
+// terminals launches fake processes; each launch is counted.
+type terminals struct {
+	mu       sync.Mutex
+	live     map[hub.TerminalID]*process // guarded by mu
+	launches int                         // guarded by mu
+}
+
+func (ts *terminals) Launch(_ context.Context, s hub.LaunchSpec) (hub.Incarnation, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.launches++
+	p := &process{in: hub.Incarnation{Terminal: s.Terminal, Nonce: "n", PID: ts.launches}, exited: make(chan struct{})}
+	ts.live[s.Terminal] = p
+	return p.in, nil
+}
+
+func (ts *terminals) find(id hub.TerminalID) (*process, bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	p, ok := ts.live[id]
+	return p, ok
+}
+
+func (ts *terminals) Recover(_ context.Context, id hub.TerminalID) (hub.Incarnation, bool, error) {
+	p, ok := ts.find(id)
+	if !ok {
+		return hub.Incarnation{}, false, nil
+	}
+	return p.in, true, nil
+}
+
+func (ts *terminals) Observe(_ context.Context, in hub.Incarnation) (hub.ProcessState, error) {
+	p, ok := ts.find(in.Terminal)
+	if !ok {
+		return hub.ProcessState{Liveness: hub.Unverifiable}, nil
+	}
+	select {
+	case <-p.exited:
+		return hub.ProcessState{Liveness: hub.Exited, ExitCode: &p.code}, nil
+	default:
+		return hub.ProcessState{Liveness: hub.Live}, nil
+	}
+}
+
+func (ts *terminals) Wait(ctx context.Context, in hub.Incarnation) (hub.ProcessState, error) {
+	p, ok := ts.find(in.Terminal)
+	if !ok {
+		return hub.ProcessState{Liveness: hub.Unverifiable}, nil
+	}
+	select {
+	case <-p.exited:
+		return hub.ProcessState{Liveness: hub.Exited, ExitCode: &p.code}, nil
+	case <-ctx.Done():
+		return hub.ProcessState{}, ctx.Err()
+	}
+}
+
+func (ts *terminals) Stop(ctx context.Context, in hub.Incarnation, _ time.Duration) (hub.StopProof, error) {
+	p, ok := ts.find(in.Terminal)
+	if !ok {
+		return hub.StopProof{Action: hub.ActionUnknown, State: hub.ProcessState{Liveness: hub.Unverifiable}}, nil
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	select {
+	case <-p.exited:
+		return hub.StopProof{Action: hub.ActionNone, State: hub.ProcessState{Liveness: hub.Exited, ExitCode: &p.code}}, nil
+	default:
+		p.code = 143
+		close(p.exited)
+		return hub.StopProof{Action: hub.ActionEnded, State: hub.ProcessState{Liveness: hub.Exited, ExitCode: &p.code}}, nil
+	}
+}
+
+func (ts *terminals) Tail(context.Context, hub.TerminalID, int) (hub.OutputTail, error) {
+	return hub.OutputTail{Data: []byte("output whd_" + "0123456789012345678901234567890"), Total: 6}, nil
+}
+
+// trees makes fake worktrees and counts them.
+type trees struct {
+	mu    sync.Mutex
+	made  int                       // guarded by mu
+	pause func(ctx context.Context) // called before Create returns, if set
+}
+
+func (*trees) Inspect(_ context.Context, path string) (work.Folder, error) {
+	return work.Folder{Path: path, Kind: hub.RepoGit, Head: "c0"}, nil
+}
+func (*trees) Canonical(path string) (string, error)                    { return path, nil }
+func (*trees) Where(n work.NewWorktree) string                          { return "/wt/" + n.Name }
+func (*trees) Check(string, string) error                               { return nil }
+func (*trees) HasSetup(context.Context, hub.Repo, string) (bool, error) { return false, nil }
+func (g *trees) Create(ctx context.Context, n work.NewWorktree) (hub.Worktree, error) {
+	g.mu.Lock()
+	g.made++
+	g.mu.Unlock()
+	if g.pause != nil {
+		g.pause(ctx)
+	}
+	return hub.Worktree{ID: n.ID, Repo: n.Repo.ID, Name: n.Name, Path: g.Where(n), Branch: "wavehub/" + n.Name, Base: "c0"}, nil
+}
+
+type launchers struct{}
+
+func (launchers) Completion(name string) (string, error) {
+	if name != "sh" {
+		return "", hub.Errorf(hub.CodeAgentUnconfigured, "no agent %q", name)
+	}
+	return "exit", nil
+}
+func (launchers) Grace(string) time.Duration { return time.Second }
+func (launchers) Plan(l work.Launch) (hub.LaunchSpec, error) {
+	return hub.LaunchSpec{Terminal: l.Terminal, Argv: []string{"/bin/sh"}, Dir: l.Dir}, nil
+}
+
+type authority struct{}
+
+func (authority) Capability(_ hub.PeerID, d hub.DispatchID) (string, string) {
+	return "whd_" + string(d), "cap-" + string(d)
+}
+func (authority) WriteFile(hub.Attachment, string) (string, error) {
+	return "/private/dispatch.json", nil
+}
+func (authority) Private(hub.TerminalID) (string, error) { return "/private", nil }
