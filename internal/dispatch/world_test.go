@@ -25,6 +25,17 @@ type world struct {
 	mail     *mail.Service
 	dispatch *dispatch.Service
 	id       string
+	waiting  chan string // the key of each subscription: a claimed waiter waits
+}
+
+// Subscribe tells the test of each waiter; it implements mail.Bus.
+func (w *world) Subscribe(topic, key string) (<-chan struct{}, func()) {
+	ch, cancel := w.bus.Subscribe(topic, key)
+	select {
+	case w.waiting <- key:
+	default:
+	}
+	return ch, cancel
 }
 
 type testTokens struct{}
@@ -38,7 +49,7 @@ const operatorSum = "operator"
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, bus: &signal.Bus{}}
+	w := &world{t: t, bus: &signal.Bus{}, waiting: make(chan string, 100)}
 	st, err := sqlite.Open(t.Context(), sqlite.Config{
 		Path: filepath.Join(t.TempDir(), "hub.db"),
 		Publish: func(ss []hub.Signal) {
@@ -58,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	})
 	w.store = st
 	w.runs = &run.Service{Store: st, Tokens: testTokens{}}
-	w.mail = &mail.Service{Store: st, Access: dispatch.Access{}, Bus: w.bus, Draining: make(chan struct{})}
+	w.mail = &mail.Service{Store: st, Access: dispatch.Access{}, Bus: w, Draining: make(chan struct{})}
 	w.dispatch = &dispatch.Service{Store: st}
 	w.update(func(tx store.Tx) error {
 		if w.id, _, err = tx.StoreIdentity(); err != nil {

@@ -79,13 +79,13 @@ func (s *Service) check(ctx context.Context, r receipt.Request, in CheckInput) (
 	if in.WaitMS == 0 {
 		return s.ackAndLook(ctx, r, in, false)
 	}
-	woken, cancel := s.Bus.Subscribe(string(hub.TopicMailbox), string(in.Box))
-	defer cancel()
 	release, err := s.claim(ctx, r.Principal, in.Box)
 	if err != nil {
 		return Batch{}, err
 	}
 	defer release()
+	woken, cancel := s.Bus.Subscribe(string(hub.TopicMailbox), string(in.Box))
+	defer cancel()
 	deadline := time.NewTimer(time.Duration(in.WaitMS) * time.Millisecond)
 	defer deadline.Stop()
 	for {
