@@ -21,8 +21,8 @@ type federation struct {
 	peers   *peer.Service
 	links   *peer.Links
 	client  *peer.Client
-	session *relay.Session
-	home    *relay.Home
+	home    *relay.Home // relays that this hub dials, as home
+	desk    *relay.Desk // relays that homes open, with this hub as owner
 	log     *slog.Logger
 }
 
@@ -42,20 +42,13 @@ func (f feed) Subscribe(id hub.PeerID) (<-chan struct{}, func()) {
 	return f.bus.Subscribe(string(hub.TopicRelay), string(id))
 }
 
-// dialer opens relay connections for the home.
-type dialer struct{ links *peer.Links }
-
-func (d dialer) Open(ctx context.Context, id hub.PeerID) (relay.Conn, error) {
-	return d.links.Open(ctx, id)
-}
-
 func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), log *slog.Logger) (*federation, error) {
 	links, err := peer.NewLinks(peer.LinksConfig{Identity: h.identity, Peers: peers})
 	if err != nil {
 		return nil, err
 	}
 	f := &federation{peers: peers, links: links, client: peer.NewClient(links), log: log}
-	f.session, err = relay.NewSession(relay.Config{
+	session, err := relay.NewSession(relay.Config{
 		Source: src, Importer: src.Service, Feed: feed{bus}, Nonce: nonce,
 		Check: func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
 			return peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch)
@@ -64,7 +57,10 @@ func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, non
 	if err != nil {
 		return nil, err
 	}
-	f.home, err = relay.NewHome(relay.HomeConfig{Session: f.session, Links: dialer{links}, Changed: changed})
+	if f.desk, err = relay.NewDesk(session); err != nil {
+		return nil, err
+	}
+	f.home, err = relay.NewHome(relay.HomeConfig{Session: session, Links: links, Changed: changed})
 	return f, err
 }
 
@@ -84,25 +80,29 @@ func (f *federation) follow(ctx context.Context, bus *signal.Bus) error {
 	}
 }
 
-// refresh pulls from every active peer that runs workers for this hub.
+// refresh pulls from every active peer that runs workers for this hub, and ends
+// the connections of those that are active no more.
 func (f *federation) refresh(ctx context.Context) error {
 	ps, err := f.peers.List(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range ps {
-		if (p.State == hub.PeerActive || p.State == hub.PeerPending) && p.Role.CanBe(hub.RoleWorker) {
+		switch trusted := p.State == hub.PeerActive || p.State == hub.PeerPending; {
+		case trusted && p.Role.CanBe(hub.RoleWorker):
 			f.home.Add(p.ID)
-			continue
+		case !trusted:
+			f.home.Remove(p.ID)
+			f.desk.Drop(p.ID)
+			f.links.Drop(p.ID)
 		}
-		f.home.Remove(p.ID)
-		f.links.Drop(p.ID)
 	}
 	return nil
 }
 
-// relayHandler serves the worker's side of a relay that a home opens.
-func (f *federation) relayHandler() http.Handler {
+// relayHandler serves the worker's side of a relay that a home opens, until
+// the hub drains.
+func (f *federation) relayHandler(draining <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, err := f.peers.Admit(r.Context(), peer.KeyOf(r.TLS))
 		if err != nil {
@@ -114,7 +114,16 @@ func (f *federation) relayHandler() http.Handler {
 			f.log.Warn("a relay was not accepted", "peer", p.Name, "error", err)
 			return
 		}
-		if err := f.session.Run(r.Context(), conn, hub.RoleWorker, p.ID); err != nil && !errors.Is(err, context.Canceled) {
+		ctx, stop := context.WithCancel(r.Context())
+		defer stop()
+		go func() {
+			select {
+			case <-draining:
+				stop()
+			case <-ctx.Done():
+			}
+		}()
+		if err := f.desk.Serve(ctx, conn, p.ID); err != nil && !errors.Is(err, context.Canceled) {
 			f.log.Info("a relay ended", "peer", p.Name, "error", err)
 		}
 	})

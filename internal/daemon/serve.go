@@ -22,11 +22,8 @@ type Build struct{ Version string }
 // below it.
 const freeSpaceMin = 64 << 20
 
-// How long each part may take to end.
-const (
-	drainTime = 10 * time.Second
-	stopTime  = 5 * time.Second
-)
+// stopTime is how long the background work may take to end.
+const stopTime = 5 * time.Second
 
 // Serve runs the hub of cfg's data directory until ctx ends or its store fails.
 // ready is called once, when it listens. Workers outlive it. Errors of the
@@ -88,7 +85,7 @@ func serveStore(ctx context.Context, cfg config.Config, b Build, h home, st *sql
 	}
 	defer ln.Close()
 	loops, jobs := group.New(context.WithoutCancel(ctx)), group.New(context.WithoutCancel(ctx))
-	x, err := wire(ctx, parts{cfg: cfg, build: b, home: h, store: st, bus: bus, ln: ln, jobs: jobs, log: log})
+	x, err := assemble(ctx, parts{cfg: cfg, build: b, home: h, store: st, bus: bus, ln: ln, jobs: jobs, log: log})
 	if err != nil {
 		return err
 	}
@@ -97,7 +94,9 @@ func serveStore(ctx context.Context, cfg config.Config, b Build, h home, st *sql
 	}
 	x.start(loops)
 	err = x.serve(ctx, ln, func() { ready(x.url, h.identity.HubID) })
-	return errors.Join(err, stopGroups(jobs, loops), x.close())
+	err = errors.Join(err, stopGroups(jobs, loops))
+	x.fed.links.Close()
+	return err
 }
 
 func stopGroups(gs ...*group.Group) error {

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -60,8 +59,8 @@ type hubParts struct {
 	server      *server.Server
 }
 
-// wire builds everything; it starts nothing.
-func wire(ctx context.Context, p parts) (*hubParts, error) {
+// assemble builds everything; it starts nothing.
+func assemble(ctx context.Context, p parts) (*hubParts, error) {
 	x := &hubParts{parts: p, url: reachable(p.ln.Addr()), draining: make(chan struct{})}
 	x.operatorSum = keystore.TokenSum(p.home.operatorToken())
 	err := p.store.View(ctx, func(rx store.Rx) (err error) {
@@ -175,7 +174,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 		APITLS:   &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
 		PeerTLS:  x.fed.tls(ctx, x.home),
 		Draining: x.draining, Log: x.log,
-		PeerRelay: x.fed.relayHandler(), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
+		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
 	})
 	return err
 }
@@ -205,8 +204,10 @@ func (x *hubParts) serve(ctx context.Context, ln net.Listener, ready func()) err
 	if err := config.WriteEndpoint(x.home.dir, config.Endpoint{URL: x.url, Fingerprint: id.Fingerprint, HubID: id.HubID}); err != nil {
 		return err
 	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	served := make(chan error, 1)
-	go func() { served <- x.server.Serve(ln) }()
+	go func() { served <- x.server.Serve(serving, ln) }()
 	ready()
 	select {
 	case err := <-served:
@@ -214,13 +215,6 @@ func (x *hubParts) serve(ctx context.Context, ln net.Listener, ready func()) err
 	case <-ctx.Done():
 	}
 	close(x.draining)
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	err := x.server.Shutdown(limit)
-	return errors.Join(err, <-served)
-}
-
-func (x *hubParts) close() error {
-	x.fed.links.Close()
-	return nil
+	stop()
+	return <-served
 }

@@ -82,7 +82,10 @@ func (im *importer) one(it hub.Item) error {
 		return err
 	}
 	ack := im.ack(it.Dispatch, cur)
-	if it.Seq <= cur || ack.Parked != "" {
+	if it.Seq <= cur {
+		return im.again(it, ack)
+	}
+	if ack.Parked != "" {
 		return nil
 	}
 	arr, err := im.arrive(it)
@@ -106,6 +109,21 @@ func (im *importer) one(it hub.Item) error {
 	}
 	ack.Seq = it.Seq
 	return im.tx.Advance(key, it.Seq)
+}
+
+// again says the verdict on a report once more: its ack may have been lost.
+func (im *importer) again(it hub.Item, ack *hub.Ack) error {
+	if it.Kind != hub.ItemMessage || im.dir != hub.ToHome {
+		return nil
+	}
+	v, reason, err := im.tx.VerdictOf(it.ID)
+	if hub.IsCode(err, hub.CodeMessageNotFound) {
+		return nil
+	}
+	if v != hub.VerdictNone {
+		ack.Verdicts = append(ack.Verdicts, hub.ItemVerdict{Seq: it.Seq, Verdict: v, Reason: reason})
+	}
+	return err
 }
 
 func (im *importer) arrive(it hub.Item) (arrival, error) {

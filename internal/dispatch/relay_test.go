@@ -125,7 +125,7 @@ func TestAcceptance_F03_ReportIsImportedOnce(t *testing.T) {
 		t.Fatalf("%+v", first)
 	}
 	again := p.importHome(items) // the ack was lost
-	if again.Acks[0].Seq != 1 || len(p.home.inbox(r)) != 1 {
+	if again.Acks[0].Seq != 1 || len(again.Acks[0].Verdicts) != 1 || len(p.home.inbox(r)) != 1 {
 		t.Fatalf("redelivery: %+v, %d messages", again, len(p.home.inbox(r)))
 	}
 	p.ackOwner(first.Acks)

@@ -22,17 +22,12 @@ func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub
 		Reason: r.Reason, ExitCode: r.ExitCode,
 	}
 	nd, changed, v, err := apply(tx, d, e, m.Body)
-	if err != nil || v == hub.VerdictDuplicate {
+	if err != nil {
 		return v, "", 0, err
 	}
-	m.Stale = v == hub.VerdictStale || nd.Quiet
 	reason := ""
 	if v == hub.VerdictStale {
 		reason = "the Dispatch is " + string(nd.State)
-		kept, err := keepStale(tx, d.ID, m)
-		if err != nil || !kept {
-			return v, reason, 0, err
-		}
 	}
 	if changed {
 		r.Reason = nd.Reason
@@ -40,8 +35,28 @@ func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub
 	if m.Payload, err = json.Marshal(r); err != nil {
 		return v, reason, 0, err
 	}
-	seq, err := tx.Append(m)
-	return v, reason, seq, err
+	m.Stale = v == hub.VerdictStale || nd.Quiet
+	seq, err := keepReport(tx, d.ID, m, v)
+	if err != nil {
+		return v, reason, 0, err
+	}
+	return v, reason, seq, tx.SetVerdict(m.ID, v, reason)
+}
+
+// keepReport posts a report, or, if it only repeats what is known or comes over
+// the quota, keeps that it came: its id and its verdict are asked for again.
+func keepReport(tx store.Tx, d hub.DispatchID, m hub.Message, v hub.Verdict) (seq int64, err error) {
+	kept := v == hub.VerdictAccepted
+	if v == hub.VerdictStale {
+		if kept, err = keepStale(tx, d, m); err != nil {
+			return 0, err
+		}
+	}
+	if kept {
+		return tx.Append(m)
+	}
+	m.Body, m.Payload = "", nil
+	return 0, tx.Record(m)
 }
 
 // keepStale reports whether the home's quota of stale history has room.

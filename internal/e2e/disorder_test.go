@@ -159,20 +159,23 @@ func closed(c chan struct{}) bool {
 	}
 }
 
-// collect consumes until n reports have come, over kills and lost answers.
+// collect consumes until n reports have come and nothing follows, over kills
+// and lost answers. Each Delivery counts once, as for a coordinator that
+// acknowledges what it has handled.
 func collect(ctx context.Context, c *client.Client, box string, n int) ([]api.Message, error) {
 	var all []api.Message
-	ack := ""
-	for n > 0 {
+	for ack := ""; ; {
 		var b *api.CheckResult
 		err := insist(ctx, func(key client.Option) (err error) {
-			b, err = c.Check(ctx, box, client.CheckOptions{Ack: ack, Wait: time.Second}, key)
+			b, err = c.Check(ctx, box, client.CheckOptions{Ack: ack, Wait: 500 * time.Millisecond}, key)
 			return err
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			return all, fmt.Errorf("after %d messages: %w", len(all), err)
-		}
-		if b.DeliveryId == nil || *b.DeliveryId == ack {
+		case b.DeliveryId == nil && n <= 0:
+			return all, nil
+		case b.DeliveryId == nil || *b.DeliveryId == ack:
 			continue
 		}
 		ack = *b.DeliveryId
@@ -183,5 +186,4 @@ func collect(ctx context.Context, c *client.Client, box string, n int) ([]api.Me
 			}
 		}
 	}
-	return all, ctx.Err()
 }

@@ -73,10 +73,11 @@ func TestAcceptance_I04_UnacknowledgedMailSurvivesKills(t *testing.T) {
 	if *again.DeliveryId != *first.DeliveryId || !sameMessages(first.Messages, again.Messages) {
 		t.Errorf("after kill -9 of the hub: %+v, want %+v", again, first)
 	}
-	client, wait := run.startWaiting(t, "check", "--wait", "--ack", *first.DeliveryId, "--timeout", "60s")
+	cmd, wait := run.startWaiting(t, "check", "--wait", "--ack", *first.DeliveryId, "--timeout", "60s")
 	send(t, run, "status", "3")
-	_ = client.Process.Kill() // it may have got the batch already, or not
+	_ = cmd.Process.Kill() // it may have got the batch already, or not
 	wait()
+	eventually(t, "the dead client's place is free", 2*time.Second, func() bool { return waiterFree(t, h.Client(run.Token), run) })
 	after := run.Check()
 	if after.Count != 1 || after.Messages[0].Body != "3" {
 		t.Errorf("after kill -9 of the client: %+v", after)
@@ -279,5 +280,25 @@ func TestAcceptance_I13_BodiesAreByteExactAndBounded(t *testing.T) {
 		c := h.Caller()
 		c.stdin = body
 		refused(t, c, code, "send", "--to", run.Box(), "--type", "status", "--subject", "s", "--body-file", "-")
+	}
+}
+
+func TestAcceptance_I11_ABatchHasAtMostOneMebibyte(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	run := h.NewRun("bytes")
+	big := strings.Repeat("x", 64<<10)
+	for range 20 {
+		send(t, run, "status", big)
+	}
+	left := 20
+	in := client.CheckOptions{}
+	for c := h.Client(run.Token); left > 0; {
+		b, err := c.Check(t.Context(), run.Box(), in)
+		must(t, err)
+		if b.Count < 1 || b.Count > 16 || b.WaitingBehind != int64(left-b.Count) {
+			t.Fatalf("a batch of %d, %d behind, %d left", b.Count, b.WaitingBehind, left)
+		}
+		left, in.Ack = left-b.Count, *b.DeliveryId
 	}
 }

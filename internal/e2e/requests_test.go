@@ -251,4 +251,3 @@ func TestAcceptance_Q06_ARefusalIsNotRecorded(t *testing.T) {
 		t.Errorf("Q7: %q: exit %d %s", again, r.Code, r.Stderr)
 	}
 }
-

@@ -226,13 +226,13 @@ func TestAcceptance_W17_AgentNamesAreNeverExecuted(t *testing.T) {
 	t.Parallel()
 	h := StartHub(t, "mac")
 	run := h.NewRun("names")
-	flag := filepath.Join(t.TempDir(), "flag")
-	task := run.Task("x")
-	for _, name := range []string{"codex; touch " + flag, "/bin/sh", "../sh", "touch " + flag, "$(touch)"} {
-		r := run.CLI("worker", "start", "--task", task, "--worktree", "path:"+t.TempDir(), "--agent", name, "--json")
-		r.problem(t, "agent_unconfigured")
+	task, dir := run.Task("x"), t.TempDir()
+	c := run.Caller
+	c.dir = dir
+	for _, name := range []string{"codex; touch flag", "codex; rm -rf ~", "/bin/sh", "../sh", "touch flag", "$(touch flag)"} {
+		refused(t, c, "agent_unconfigured", "worker", "start", "--task", task, "--worktree", "path:"+dir, "--agent", name)
 	}
-	if exists(flag) || run.State(task) != "ready" {
+	if exists(filepath.Join(dir, "flag")) || run.State(task) != "ready" {
 		t.Errorf("a name had an effect: Task %s", run.State(task))
 	}
 }

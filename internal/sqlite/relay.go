@@ -28,6 +28,8 @@ const (
 	itemCols   = `i.pos, q.dispatch, i.seq, i.id, i.kind, i.payload`
 	itemsAfter = `SELECT ` + itemCols + ` FROM relay_items i CROSS JOIN relay_queues q
 		WHERE i.feed = ` + feedOf + ` AND i.pos > ? AND q.rid = i.queue AND i.seq > q.acked_seq ORDER BY i.pos`
+	firstOpen = `SELECT COALESCE(MIN(i.pos), 0) FROM relay_queues q CROSS JOIN relay_items i
+		WHERE q.feed = ` + feedOf + ` AND q.acked_seq < q.last_seq AND i.queue = q.rid AND i.seq = q.acked_seq + 1`
 	queueItems = `SELECT ` + itemCols + ` FROM relay_queues q CROSS JOIN relay_items i
 		WHERE q.dispatch = ? AND q.feed = ` + feedOf + ` AND i.queue = q.rid AND i.seq >= ? ORDER BY i.seq`
 )
@@ -46,8 +48,16 @@ func (q querier) Queue(k store.QueueKey) (store.Queue, error) {
 	return x, wrap(err, "reading the queue of %s", k.Dispatch)
 }
 
-// ItemsAfter implements store.RelayReader.
+// ItemsAfter implements store.RelayReader. A session begins at 0: it then skips
+// what was acknowledged by asking the open queues, not by walking the log.
 func (q querier) ItemsAfter(peer hub.PeerID, dir hub.Direction, pos int64, maxBytes int) ([]hub.Item, error) {
+	if pos == 0 {
+		first, _, err := one(q, func(s scanner, n *int64) error { return s.Scan(n) }, firstOpen, peer, dir)
+		if err != nil || first == 0 {
+			return nil, wrap(err, "finding the open queues of %s", peer)
+		}
+		pos = first - 1
+	}
 	its, err := fitting(q, scanItem, itemBytes, maxBytes, itemsAfter, peer, dir, pos)
 	return its, wrap(err, "reading the log of %s", peer)
 }

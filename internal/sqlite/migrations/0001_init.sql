@@ -239,6 +239,7 @@ CREATE TABLE relay_queues (
 ) STRICT;
 
 -- The log of everything queued; pos is the feed position. Rows never change.
+CREATE INDEX relay_queues_open ON relay_queues (feed) WHERE acked_seq < last_seq;
 CREATE TABLE relay_items (
     pos       INTEGER PRIMARY KEY,
     feed      INTEGER NOT NULL,

@@ -1,0 +1,116 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/relay/wire"
+)
+
+// Desk serves the connections that homes open to this hub: one live session
+// per peer. It is safe for concurrent use.
+type Desk struct {
+	session *Session
+
+	mu     sync.Mutex
+	visits int64                              // guarded by mu
+	live   map[hub.PeerID]map[*visit]struct{} // guarded by mu
+}
+
+// visit is one connection; nonce is "" until its hello.
+type visit struct {
+	n     int64  // counts connections; guarded by Desk.mu
+	nonce string // guarded by Desk.mu
+	up    bool   // guarded by Desk.mu
+	stop  context.CancelCauseFunc
+}
+
+// NewDesk makes a Desk; it starts nothing.
+func NewDesk(s *Session) (*Desk, error) {
+	if s == nil {
+		return nil, errors.New("relay: a Desk needs a Session")
+	}
+	return &Desk{session: s, live: map[hub.PeerID]map[*visit]struct{}{}}, nil
+}
+
+var errReplaced = hub.Errorf(hub.CodePreconditionFailed, "a newer connection of the same process took over")
+
+// Serve runs the worker's side of conn until it ends and returns why. A new
+// session of the same peer ends the older one: of the same process quietly, of
+// another process with peer_duplicate.
+func (d *Desk) Serve(ctx context.Context, conn Conn, peer hub.PeerID) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	v := &visit{stop: stop}
+	d.enter(peer, v)
+	defer d.leave(peer, v)
+	return d.session.run(ctx, conn, hub.RoleWorker, peer, func(theirs wire.Hello) { d.arrive(peer, v, theirs.Nonce) })
+}
+
+func (d *Desk) enter(peer hub.PeerID, v *visit) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.live[peer] == nil {
+		d.live[peer] = map[*visit]struct{}{}
+	}
+	d.visits++
+	v.n = d.visits
+	d.live[peer][v] = struct{}{}
+}
+
+func (d *Desk) leave(peer hub.PeerID, v *visit) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.live[peer], v)
+	if len(d.live[peer]) == 0 {
+		delete(d.live, peer)
+	}
+}
+
+func (d *Desk) arrive(peer hub.PeerID, v *visit, nonce string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v.nonce, v.up = nonce, true
+	for other := range d.live[peer] {
+		if other != v && other.up {
+			yield(v, other)
+		}
+	}
+}
+
+// yield ends the older of two live connections.
+func yield(a, b *visit) {
+	older := a
+	if b.n < a.n {
+		older = b
+	}
+	if a.nonce == b.nonce {
+		older.stop(errReplaced)
+		return
+	}
+	older.stop(hub.Errorf(hub.CodePeerDuplicate, "another process of the same store connected"))
+}
+
+// Drop ends the peer's sessions at once, with a goodbye that says it is
+// revoked.
+func (d *Desk) Drop(peer hub.PeerID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for v := range d.live[peer] {
+		v.stop(errRevoked)
+	}
+}
+
+// Up reports whether a session of the peer is past its hello.
+func (d *Desk) Up(peer hub.PeerID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for v := range d.live[peer] {
+		if v.up {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,85 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/relay/wire"
+)
+
+// greet exchanges and judges the hellos. No item crosses before it.
+func (l *link) greet(ctx context.Context) (wire.Hello, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Hello)
+	defer cancel()
+	feed, err := l.cfg.Source.Feed(ctx, l.peer, l.recv)
+	if err != nil {
+		return wire.Hello{}, staged(StageHello, err)
+	}
+	store, epoch := l.cfg.Source.Store()
+	ours := wire.Hello{StoreID: store, Epoch: epoch, Nonce: l.cfg.Nonce,
+		Contract: hub.ContractFederation, Feed: feed, Credit: l.cfg.Window}
+	if err := l.write(ctx, ours); err != nil {
+		return wire.Hello{}, staged(StageHello, err)
+	}
+	theirs, err := l.readHello(ctx)
+	if err != nil {
+		return theirs, staged(StageHello, err)
+	}
+	return theirs, l.agree(ctx, feed, theirs)
+}
+
+func (l *link) readHello(ctx context.Context) (wire.Hello, error) {
+	raw, err := l.conn.ReadFrame(ctx)
+	if err != nil {
+		return wire.Hello{}, err
+	}
+	f, err := wire.Decode(raw)
+	if err != nil {
+		return wire.Hello{}, protocolf("%v", err)
+	}
+	switch f := f.(type) {
+	case wire.Hello:
+		return f, nil
+	case wire.Goodbye:
+		return wire.Hello{}, &PeerGone{f.Code, f.Text}
+	}
+	return wire.Hello{}, protocolf("%T before the hello", f)
+}
+
+func (l *link) agree(ctx context.Context, feed hub.FeedState, theirs wire.Hello) error {
+	switch {
+	case theirs.Contract != hub.ContractFederation:
+		return staged(StageContract, hub.Errorf(hub.CodeCapabilityUnsupported,
+			"the peer speaks %q, this hub %s", theirs.Contract, hub.ContractFederation))
+	case theirs.StoreID == "" || theirs.Nonce == "":
+		return staged(StageHello, protocolf("a hello without store or nonce"))
+	case theirs.Credit < wire.MaxFrame:
+		return staged(StageHello, protocolf("a window of %d bytes holds no frame", theirs.Credit))
+	}
+	if l.cfg.Check != nil {
+		if err := l.cfg.Check(ctx, l.peer, theirs); err != nil {
+			return staged(StageHello, err)
+		}
+	}
+	l.feed = hub.FeedState{StoreID: theirs.StoreID, Epoch: theirs.Epoch}
+	if feed.StoreID == theirs.StoreID && feed.Epoch == theirs.Epoch {
+		l.feed.Position = feed.Position
+	}
+	l.out.addCredit(theirs.Credit)
+	for _, w := range theirs.Next {
+		if err := l.wanted(w); err != nil {
+			return staged(StageHello, err)
+		}
+	}
+	return nil
+}
+
+func checkDispatch(d hub.DispatchID) error {
+	if !hub.ValidID(hub.PrefixDispatch, string(d)) {
+		return protocolf("not a Dispatch: %s", clip(string(d)))
+	}
+	return nil
+}
+
+func clip(s string) string { return fmt.Sprintf("%.64q", s) }

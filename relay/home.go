@@ -1,0 +1,229 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/relay/wire"
+)
+
+// The states of a link.
+const (
+	LinkUp         = "up"
+	LinkDown       = "down"
+	LinkConnecting = "connecting"
+)
+
+// LinkState is what is known of the link to a peer. Stage and LastError are of
+// the last failure; LastError may hold the peer's words.
+type LinkState struct {
+	State       string     `json:"state"`
+	Stage       string     `json:"stage"`
+	LastError   string     `json:"last_error"`
+	ConnectedAt hub.Micros `json:"connected_at"`
+}
+
+// HomeConfig configures a Home. Zero durations mean the defaults.
+type HomeConfig struct {
+	Session *Session
+	Links   Links
+	// Changed is told of every change of a link's state, in order per peer; it
+	// must not block. May be nil.
+	Changed func(hub.PeerID, LinkState)
+
+	BackoffMin time.Duration // 500 ms
+	BackoffMax time.Duration // 30 s
+	Steady     time.Duration // 10 s: a link that lasted as long starts over at BackoffMin
+}
+
+// Home keeps one relay connection to each of its peers, dialled from here,
+// with one goroutine per peer. It is safe for concurrent use.
+type Home struct {
+	cfg     HomeConfig
+	changed chan struct{} // holds one wake-up of Run
+
+	mu    sync.Mutex
+	pulls map[hub.PeerID]*pull // guarded by mu
+}
+
+// pull is one peer; state, running and stop are guarded by Home.mu.
+type pull struct {
+	peer    hub.PeerID
+	kick    chan struct{} // holds one
+	state   LinkState
+	running bool
+	stop    context.CancelCauseFunc
+}
+
+// NewHome validates cfg; it starts nothing.
+func NewHome(cfg HomeConfig) (*Home, error) {
+	if cfg.Session == nil || cfg.Links == nil {
+		return nil, errors.New("relay: a Home needs Session and Links")
+	}
+	if cfg.Changed == nil {
+		cfg.Changed = func(hub.PeerID, LinkState) {}
+	}
+	orDuration(&cfg.BackoffMin, 500*time.Millisecond)
+	orDuration(&cfg.BackoffMax, 30*time.Second)
+	orDuration(&cfg.Steady, 10*time.Second)
+	return &Home{cfg: cfg, changed: make(chan struct{}, 1), pulls: map[hub.PeerID]*pull{}}, nil
+}
+
+// Run keeps the links until ctx ends; it returns when all have ended. It is
+// called once.
+func (h *Home) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for {
+		h.start(ctx, &wg)
+		select {
+		case <-h.changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (h *Home) start(ctx context.Context, wg *sync.WaitGroup) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.pulls {
+		if p.running {
+			continue
+		}
+		own, stop := context.WithCancelCause(ctx)
+		p.running, p.stop = true, stop
+		wg.Go(func() {
+			defer stop(nil)
+			h.pull(own, p)
+		})
+	}
+}
+
+// Add begins to keep a link to the peer; one that is kept is kicked.
+func (h *Home) Add(peer hub.PeerID) {
+	h.mu.Lock()
+	_, known := h.pulls[peer]
+	if !known {
+		h.pulls[peer] = &pull{peer: peer, kick: make(chan struct{}, 1), stop: func(error) {}, state: LinkState{State: LinkConnecting}}
+	}
+	h.mu.Unlock()
+	if known {
+		h.Kick(peer)
+		return
+	}
+	poke(h.changed)
+}
+
+// Remove ends the peer's session at once, with a goodbye that says it is
+// revoked, and dials no more.
+func (h *Home) Remove(peer hub.PeerID) {
+	h.mu.Lock()
+	p, ok := h.pulls[peer]
+	delete(h.pulls, peer)
+	h.mu.Unlock()
+	if ok {
+		h.stopOf(p)(errRevoked)
+	}
+}
+
+var errRevoked = hub.Errorf(hub.CodePeerRevoked, "the peer was removed")
+
+func (h *Home) stopOf(p *pull) context.CancelCauseFunc {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return p.stop
+}
+
+// Kick dials now instead of at the end of a backoff, and starts the backoff
+// over: after a wake-up, a change of address, a sign of life of the peer, or a
+// command that names it. A live link is left alone.
+func (h *Home) Kick(peer hub.PeerID) {
+	h.mu.Lock()
+	p, ok := h.pulls[peer]
+	h.mu.Unlock()
+	if ok {
+		poke(p.kick)
+	}
+}
+
+// State returns the peer's link; down for a peer that is not kept.
+func (h *Home) State(peer hub.PeerID) LinkState {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p, ok := h.pulls[peer]; ok {
+		return p.state
+	}
+	return LinkState{State: LinkDown}
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// pull dials, speaks, and waits, until its peer is removed or Run ends.
+func (h *Home) pull(ctx context.Context, p *pull) {
+	wait := h.cfg.BackoffMin
+	for ctx.Err() == nil {
+		lasted, err := h.connect(ctx, p)
+		if ctx.Err() != nil {
+			break
+		}
+		if lasted >= h.cfg.Steady {
+			wait = h.cfg.BackoffMin
+		}
+		h.set(p, LinkState{State: LinkDown, Stage: stageOf(err), LastError: err.Error()})
+		wait = h.rest(ctx, p, wait)
+	}
+	h.set(p, LinkState{State: LinkDown})
+}
+
+// connect is one attempt: it returns when the session has ended, with how long
+// it was up.
+func (h *Home) connect(ctx context.Context, p *pull) (time.Duration, error) {
+	h.change(p, func(s *LinkState) { s.State = LinkConnecting })
+	conn, err := h.cfg.Links.Open(ctx, p.peer)
+	if err != nil {
+		return 0, err
+	}
+	var since time.Time
+	err = h.cfg.Session.run(ctx, conn, hub.RoleHome, p.peer, func(wire.Hello) {
+		since = time.Now()
+		h.set(p, LinkState{State: LinkUp, ConnectedAt: hub.MicrosOf(since)})
+	})
+	if since.IsZero() {
+		return 0, err
+	}
+	return time.Since(since), err
+}
+
+// rest waits half to all of the backoff and returns the next one.
+func (h *Home) rest(ctx context.Context, p *pull, wait time.Duration) time.Duration {
+	t := time.NewTimer(wait/2 + rand.N(wait/2+1))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return min(2*wait, h.cfg.BackoffMax)
+	case <-p.kick:
+		return h.cfg.BackoffMin
+	case <-ctx.Done():
+		return wait
+	}
+}
+
+func (h *Home) set(p *pull, s LinkState) { h.change(p, func(old *LinkState) { *old = s }) }
+
+func (h *Home) change(p *pull, f func(*LinkState)) {
+	h.mu.Lock()
+	f(&p.state)
+	s := p.state
+	h.mu.Unlock()
+	h.cfg.Changed(p.peer, s)
+}

@@ -1,0 +1,216 @@
+package relay
+
+import (
+	"sync"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/hub"
+)
+
+// ledger knows what this session has sent, so that a peer cannot acknowledge
+// more, and which Dispatches the peer has parked.
+type ledger struct {
+	mu sync.Mutex
+	at map[hub.DispatchID]entry // guarded by mu
+}
+
+type entry struct {
+	sent, acked int64
+	parked      bool
+}
+
+// ledgerSoft is the number of entries beyond which finished ones are dropped.
+const ledgerSoft = 1 << 16
+
+func newLedger() *ledger { return &ledger{at: map[hub.DispatchID]entry{}} }
+
+// mark notes items as sent; it comes before the write.
+func (l *ledger) mark(items []hub.Item) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.at) > ledgerSoft {
+		l.prune()
+	}
+	for _, it := range items {
+		e := l.at[it.Dispatch]
+		e.sent = max(e.sent, it.Seq)
+		l.at[it.Dispatch] = e
+	}
+}
+
+func (l *ledger) prune() {
+	for d, e := range l.at {
+		if e.acked == e.sent && !e.parked {
+			delete(l.at, d)
+		}
+	}
+}
+
+// check refuses an ack, or a verdict, beyond what was sent.
+func (l *ledger) check(a hub.Ack) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.at[a.Dispatch]
+	if !ok || a.Seq > e.sent {
+		return protocolf("ack of %d for %s, of which %d was sent", a.Seq, clip(string(a.Dispatch)), e.sent)
+	}
+	for _, v := range a.Verdicts {
+		if v.Seq < 1 || v.Seq > a.Seq {
+			return protocolf("verdict on %d in an ack of %d for %s", v.Seq, a.Seq, a.Dispatch)
+		}
+	}
+	return nil
+}
+
+// acked notes a committed ack. A Dispatch that is no longer parked has to be
+// sent again from where the peer is: its items were held back meanwhile.
+func (l *ledger) acked(a hub.Ack) (again hub.Want, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.at[a.Dispatch]
+	ok = e.parked && a.Parked == "" && a.Seq > e.acked
+	e.acked = max(e.acked, a.Seq)
+	e.parked = a.Parked != "" || e.parked && !ok
+	l.at[a.Dispatch] = e
+	return hub.Want{Dispatch: a.Dispatch, Seq: e.acked + 1}, ok
+}
+
+func (l *ledger) park(d hub.DispatchID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.at[d]
+	e.parked = true
+	l.at[d] = e
+}
+
+// flowing drops items of parked Dispatches.
+func (l *ledger) flowing(items []hub.Item) []hub.Item {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := items[:0:0]
+	for _, it := range items {
+		if !l.at[it.Dispatch].parked {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+func (l *ledger) sentOf(d hub.DispatchID) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.at[d].sent
+}
+
+// behind knows the Dispatches of which the peer has sent less in this session
+// than we have imported in earlier ones, and how much. The acks of an earlier
+// session may be lost, and the peer takes an ack only of what it has sent in
+// this one, so such a queue is acknowledged as it comes in again.
+type behind map[hub.DispatchID]int64
+
+// cap lowers acks to what the peer has sent. A parked item is beyond that.
+func (b behind) cap(items []hub.Item, acks []hub.Ack) []hub.Ack {
+	came := make(map[hub.DispatchID]int64, len(acks))
+	for _, it := range items {
+		came[it.Dispatch] = max(came[it.Dispatch], it.Seq)
+	}
+	for i := range acks {
+		a := &acks[i]
+		sent := max(came[a.Dispatch], b[a.Dispatch])
+		if a.Seq <= sent {
+			delete(b, a.Dispatch)
+			continue
+		}
+		b[a.Dispatch] = sent
+		a.Seq, a.Parked = sent, ""
+	}
+	return acks
+}
+
+// gaps remembers which sequences were asked for again, so that each is asked
+// for once per interval and not with every import behind it.
+type gaps struct {
+	again time.Duration
+
+	mu   sync.Mutex
+	open map[hub.DispatchID]gap // guarded by mu
+}
+
+type gap struct {
+	seq  int64
+	at   time.Time
+	asks int
+}
+
+func newGaps(again time.Duration) *gaps {
+	return &gaps{again: again, open: map[hub.DispatchID]gap{}}
+}
+
+// opened returns those wants that have not been asked for yet.
+func (g *gaps) opened(wants []hub.Want) []hub.Want {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var fresh []hub.Want
+	for _, w := range wants {
+		if o, ok := g.open[w.Dispatch]; !ok || o.seq != w.Seq {
+			g.open[w.Dispatch] = gap{seq: w.Seq, at: time.Now(), asks: 1}
+			fresh = append(fresh, w)
+		}
+	}
+	return fresh
+}
+
+func (g *gaps) closed(acks []hub.Ack) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, a := range acks {
+		if o, ok := g.open[a.Dispatch]; ok && (a.Seq >= o.seq || a.Parked != "") {
+			delete(g.open, a.Dispatch)
+		}
+	}
+}
+
+// overdue returns the gaps to ask for again now.
+func (g *gaps) overdue() ([]hub.Want, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var due []hub.Want
+	for d, o := range g.open {
+		if time.Since(o.at) < g.again {
+			continue
+		}
+		if o.asks++; o.asks > maxReissues {
+			return nil, protocolf("item %d of %s never comes", o.seq, d)
+		}
+		o.at = time.Now()
+		g.open[d] = o
+		due = append(due, hub.Want{Dispatch: d, Seq: o.seq})
+	}
+	return due, nil
+}
+
+func (g *gaps) any() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.open) > 0
+}
+
+// budget counts item bytes that the peer may have in flight: its window, and
+// as much again for frames that cross a grant.
+type budget struct {
+	mu   sync.Mutex
+	left int64 // guarded by mu
+}
+
+func (b *budget) take(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left -= n
+	return b.left >= 0
+}
+
+func (b *budget) give(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left += n
+}

@@ -1,0 +1,283 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/testkit"
+)
+
+// model is one hub in memory: source, importer and feed, with the rules of the
+// design and a check of each that a breach would show.
+type model struct {
+	store string
+	lossy bool // verdicts may be lost
+
+	mu       sync.Mutex
+	epoch    int64
+	log      []hub.Item
+	queues   map[hub.DispatchID][]hub.Item
+	acked    map[hub.DispatchID]int64
+	parked   map[hub.DispatchID]string
+	verdicts map[hub.DispatchID]map[int64]hub.Verdict
+	subs     map[chan struct{}]struct{}
+
+	refuse   map[hub.DispatchID]string // import parks these
+	cursors  map[string]int64          // store/epoch/dispatch
+	got      map[hub.DispatchID][]hub.Item
+	seen     map[hub.MessageID]bool
+	feed     hub.FeedState
+	imports  int
+	repeated int
+}
+
+func newModel(store string) *model {
+	return &model{
+		store: store, epoch: 1,
+		queues: map[hub.DispatchID][]hub.Item{}, acked: map[hub.DispatchID]int64{}, parked: map[hub.DispatchID]string{},
+		verdicts: map[hub.DispatchID]map[int64]hub.Verdict{}, subs: map[chan struct{}]struct{}{},
+		refuse: map[hub.DispatchID]string{}, cursors: map[string]int64{},
+		got: map[hub.DispatchID][]hub.Item{}, seen: map[hub.MessageID]bool{},
+	}
+}
+
+func (m *model) enqueue(d hub.DispatchID, payload string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	it := hub.Item{Pos: int64(len(m.log) + 1), Dispatch: d, Seq: int64(len(m.queues[d]) + 1),
+		ID: hub.NewMessageID(), Kind: hub.ItemMessage, Payload: []byte(payload)}
+	m.log = append(m.log, it)
+	m.queues[d] = append(m.queues[d], it)
+	for c := range m.subs {
+		poke(c)
+	}
+}
+
+func (m *model) After(_ context.Context, _ hub.PeerID, _ hub.Direction, pos int64, maxBytes int) ([]hub.Item, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []hub.Item
+	for _, it := range m.log[min(pos, int64(len(m.log))):] {
+		if it.Seq <= m.acked[it.Dispatch] {
+			continue
+		}
+		if maxBytes -= len(it.Payload); maxBytes < 0 && len(out) > 0 {
+			break
+		}
+		out = append(out, it)
+	}
+	return out, nil
+}
+
+func (m *model) Queue(_ context.Context, _ hub.PeerID, _ hub.Direction, d hub.DispatchID, from int64, maxBytes int) ([]hub.Item, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []hub.Item
+	for _, it := range m.queues[d] {
+		if it.Seq < from {
+			continue
+		}
+		if maxBytes -= len(it.Payload); maxBytes < 0 && len(out) > 0 {
+			break
+		}
+		out = append(out, it)
+	}
+	return out, nil
+}
+
+func (m *model) Acked(_ context.Context, _ hub.PeerID, _ hub.Direction, acks []hub.Ack) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, a := range acks {
+		if a.Seq > int64(len(m.queues[a.Dispatch])) {
+			return fmt.Errorf("ack of %d, queue of %d", a.Seq, len(m.queues[a.Dispatch]))
+		}
+		m.acked[a.Dispatch] = max(m.acked[a.Dispatch], a.Seq)
+		m.parked[a.Dispatch] = a.Parked
+		for _, v := range a.Verdicts {
+			if m.verdicts[a.Dispatch] == nil {
+				m.verdicts[a.Dispatch] = map[int64]hub.Verdict{}
+			}
+			m.verdicts[a.Dispatch][v.Seq] = v.Verdict
+		}
+	}
+	return nil
+}
+
+func (m *model) Feed(context.Context, hub.PeerID, hub.Direction) (hub.FeedState, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.feed, nil
+}
+
+func (m *model) Store() (string, int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.store, m.epoch
+}
+
+func (m *model) Subscribe(hub.PeerID) (<-chan struct{}, func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := make(chan struct{}, 1)
+	m.subs[c] = struct{}{}
+	return c, func() { m.mu.Lock(); defer m.mu.Unlock(); delete(m.subs, c) }
+}
+
+// Import takes the next contiguous sequence only, dedupes by sequence and id,
+// and gives each item the verdict accepted.
+func (m *model) Import(_ context.Context, _ hub.PeerID, _ hub.Direction, feed hub.FeedState, items []hub.Item) (hub.ImportResult, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.imports++
+	var res hub.ImportResult
+	touched := map[hub.DispatchID][]hub.ItemVerdict{}
+	wants := map[hub.DispatchID]bool{}
+	key := func(d hub.DispatchID) string { return fmt.Sprint(feed.StoreID, feed.Epoch, d) }
+	for _, it := range items {
+		if m.refuse[it.Dispatch] != "" {
+			touched[it.Dispatch] = nil
+			continue
+		}
+		next := m.cursors[key(it.Dispatch)] + 1
+		switch {
+		case it.Seq > next:
+			wants[it.Dispatch] = true
+			continue
+		case it.Seq == next:
+			m.cursors[key(it.Dispatch)] = next
+			if !m.seen[it.ID] {
+				m.seen[it.ID] = true
+				m.got[it.Dispatch] = append(m.got[it.Dispatch], it)
+			}
+		default:
+			m.repeated++
+		}
+		touched[it.Dispatch] = append(touched[it.Dispatch], hub.ItemVerdict{Seq: it.Seq, Verdict: "accepted"})
+	}
+	for d, vs := range touched {
+		res.Acks = append(res.Acks, hub.Ack{Dispatch: d, Seq: m.cursors[key(d)], Verdicts: vs, Parked: m.refuse[d]})
+	}
+	for d := range wants {
+		res.Wants = append(res.Wants, hub.Want{Dispatch: d, Seq: m.cursors[key(d)] + 1})
+	}
+	m.feed = feed
+	res.Feed = feed.Position
+	return res, nil
+}
+
+// settled reports whether everything that is not parked is acknowledged.
+func (m *model) settled() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for d, q := range m.queues {
+		if m.acked[d] < int64(len(q)) && m.parked[d] == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// sameAs fails unless to has imported exactly what from has queued.
+func (from *model) sameAs(t *testing.T, to *model) {
+	t.Helper()
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	for d, q := range from.queues {
+		if len(to.got[d]) != len(q) {
+			t.Errorf("%s: %d of %d items arrived", d, len(to.got[d]), len(q))
+			continue
+		}
+		for i, it := range q {
+			if g := to.got[d][i]; g.ID != it.ID || !bytes.Equal(g.Payload, it.Payload) {
+				t.Errorf("%s: place %d holds another item", d, i)
+			}
+			if !from.lossy && from.verdicts[d][it.Seq] != "accepted" {
+				t.Errorf("%s: no verdict on item %d", d, it.Seq)
+			}
+		}
+	}
+}
+
+func (m *model) config(nonce string) Config {
+	return Config{Source: m, Importer: m, Feed: m, Nonce: nonce}
+}
+
+// pair is a home and a worker hub joined by a fault network.
+type pair struct {
+	t            *testing.T
+	net          *testkit.FaultNet
+	home, worker *model
+	desk         *Desk
+	puller       *Home
+	wg           sync.WaitGroup
+	ctx          context.Context // of the test's bubble, ends with stop
+	stop         context.CancelFunc
+
+	mu    sync.Mutex
+	opens int
+	down  error
+}
+
+const thePeer = hub.PeerID("peer_of_the_test")
+
+func newPair(t *testing.T, net *testkit.FaultNet) *pair {
+	p := &pair{t: t, net: net, home: newModel("store-home"), worker: newModel("store-worker")}
+	p.ctx, p.stop = context.WithCancel(t.Context())
+	hs, err := NewSession(p.home.config("nonce-home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws, err := NewSession(p.worker.config("nonce-worker"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.desk, err = NewDesk(ws); err != nil {
+		t.Fatal(err)
+	}
+	if p.puller, err = NewHome(HomeConfig{Session: hs, Links: p}); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *pair) Open(context.Context, hub.PeerID) (Conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.opens++
+	if p.down != nil {
+		return nil, p.down
+	}
+	a, b := p.net.Pipe()
+	p.wg.Go(func() { _ = p.desk.Serve(p.ctx, b, thePeer) })
+	return a, nil
+}
+
+func (p *pair) start() {
+	p.wg.Go(func() { _ = p.puller.Run(p.ctx) })
+	p.puller.Add(thePeer)
+}
+
+func (p *pair) close() { p.stop(); p.wg.Wait() }
+
+// eventually waits in simulated time.
+func eventually(t *testing.T, within time.Duration, what string, ok func() bool) {
+	t.Helper()
+	tick, end := time.NewTicker(20*time.Millisecond), time.NewTimer(within)
+	defer tick.Stop()
+	defer end.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-end.C:
+			t.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/relay/wire"
+)
+
+// sender is the one writer of a session: control frames first, then items.
+type sender struct {
+	*link
+	pos  int64 // in this hub's log; a session starts at 0, see DESIGN.md R4
+	more bool  // the log may hold items behind pos
+}
+
+// sendAll runs until the session fails and then says goodbye.
+func (l *link) sendAll(ctx context.Context) error {
+	wake, unsubscribe := l.cfg.Feed.Subscribe(l.peer)
+	defer unsubscribe()
+	ping := time.NewTicker(l.cfg.Ping)
+	defer ping.Stop()
+	s := &sender{link: l, more: true}
+	if err := s.ping(ctx); err != nil {
+		return err
+	}
+	for {
+		busy, err := s.step(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.wait(ctx, busy, wake, ping.C); err != nil {
+			return err
+		}
+	}
+}
+
+// step flushes control frames and sends at most one batch. busy says that
+// there may be more to send at once.
+func (s *sender) step(ctx context.Context) (busy bool, err error) {
+	if err := s.askAgain(); err != nil {
+		return false, err
+	}
+	for _, f := range s.out.control(s.cfg.Ping.Milliseconds()) {
+		if err := s.write(ctx, f); err != nil {
+			return false, err
+		}
+	}
+	if s.out.creditLeft() <= 0 {
+		return false, nil
+	}
+	if w, ok := s.out.takeResend(); ok {
+		return true, s.resend(ctx, w)
+	}
+	if !s.more {
+		return false, nil
+	}
+	return true, s.push(ctx)
+}
+
+var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// wait blocks until something happens; when busy it only looks.
+func (s *sender) wait(ctx context.Context, busy bool, wake <-chan struct{}, ping <-chan time.Time) error {
+	var now <-chan struct{}
+	var again <-chan time.Time
+	switch {
+	case busy:
+		now = closed
+	case s.gaps.any():
+		t := time.NewTimer(s.cfg.Again)
+		defer t.Stop()
+		again = t.C
+	}
+	select {
+	case <-s.failed:
+	case <-wake:
+		s.more = true
+	case <-ping:
+		return s.ping(ctx)
+	case <-again:
+	case <-s.out.ready:
+	case <-now:
+	}
+	return s.leaving(ctx)
+}
+
+// leaving says goodbye once the session has failed.
+func (s *sender) leaving(ctx context.Context) error {
+	select {
+	case <-s.failed:
+		s.goodbye(ctx, s.failure)
+		return s.failure
+	default:
+		return nil
+	}
+}
+
+func (s *sender) ping(ctx context.Context) error {
+	return s.write(ctx, wire.Ping{IntervalMS: s.cfg.Ping.Milliseconds()})
+}
+
+// askAgain repeats wants whose answer is overdue.
+func (s *sender) askAgain() error {
+	due, err := s.gaps.overdue()
+	if len(due) > 0 {
+		s.out.add(nil, due, 0)
+	}
+	return err
+}
+
+func (s *sender) room() int {
+	return int(min(int64(s.cfg.Batch), s.out.creditLeft()))
+}
+
+// push sends the next items of the log.
+func (s *sender) push(ctx context.Context) error {
+	items, err := s.cfg.Source.After(ctx, s.peer, s.send, s.pos, s.room())
+	if err != nil {
+		return fmt.Errorf("reading the log: %w", err)
+	}
+	if len(items) == 0 {
+		s.more = false
+		return nil
+	}
+	items = items[:min(len(items), s.cfg.BatchItems)]
+	if err := s.items(ctx, items); err != nil {
+		return err
+	}
+	s.pos = items[len(items)-1].Pos
+	return nil
+}
+
+// resend sends a queue again as far as it was sent before; what follows comes
+// from the log. A queue that no longer holds the sequence is parked: the peer
+// cannot be helped by this log.
+func (s *sender) resend(ctx context.Context, w hub.Want) error {
+	items, err := s.cfg.Source.Queue(ctx, s.peer, s.send, w.Dispatch, w.Seq, s.room())
+	if err != nil {
+		return fmt.Errorf("reading the queue of %s: %w", w.Dispatch, err)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	if items[0].Seq != w.Seq {
+		return s.park(ctx, w.Dispatch, fmt.Sprintf("not_retained: the peer wants item %d, this hub has them from %d", w.Seq, items[0].Seq))
+	}
+	items = items[:min(len(items), s.cfg.BatchItems)]
+	if err := s.items(ctx, items); err != nil {
+		return err
+	}
+	next := items[len(items)-1].Seq + 1
+	if next <= s.sent.sentOf(w.Dispatch) {
+		return s.out.addResend(hub.Want{Dispatch: w.Dispatch, Seq: next})
+	}
+	return nil
+}
+
+// items writes items in as few frames as they fit.
+func (s *sender) items(ctx context.Context, items []hub.Item) error {
+	var frame []hub.Item
+	size := 0
+	for _, it := range items {
+		n := wire.ItemSize(it)
+		if n > wire.ItemsRoom {
+			if err := s.park(ctx, it.Dispatch, fmt.Sprintf("too_large: item %d has %d bytes", it.Seq, n)); err != nil {
+				return err
+			}
+			continue
+		}
+		if size+n > wire.ItemsRoom {
+			if err := s.frame(ctx, frame); err != nil {
+				return err
+			}
+			frame, size = nil, 0
+		}
+		frame = append(frame, it)
+		size += n
+	}
+	return s.frame(ctx, frame)
+}
+
+func (s *sender) frame(ctx context.Context, items []hub.Item) error {
+	items = s.sent.flowing(items)
+	if len(items) == 0 {
+		return nil
+	}
+	size := 0
+	for _, it := range items {
+		size += wire.ItemSize(it)
+	}
+	s.sent.mark(items)
+	s.out.spend(int64(size))
+	return s.write(ctx, wire.Items{Items: items})
+}
+
+// park holds one Dispatch back for this session and records why.
+func (s *sender) park(ctx context.Context, d hub.DispatchID, reason string) error {
+	s.sent.park(d)
+	return s.cfg.Source.Acked(ctx, s.peer, s.send, []hub.Ack{{Dispatch: d, Parked: clipText(reason)}})
+}
+
+// clipText bounds what goes into one frame and keeps it UTF-8.
+func clipText(s string) string {
+	if len(s) > ackText {
+		s = s[:ackText]
+	}
+	return strings.ToValidUTF8(s, "")
+}

@@ -1,0 +1,128 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/relay/wire"
+)
+
+// Session runs relay connections; one Session serves any number at once.
+type Session struct{ cfg Config }
+
+// NewSession validates cfg; it starts nothing.
+func NewSession(cfg Config) (*Session, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	return &Session{cfg: cfg}, nil
+}
+
+// Run speaks the relay protocol over conn until ctx ends, the peer leaves or
+// something fails, and returns why. role is this hub's own on the link: a home
+// sends to_worker items and imports to_home ones. It closes conn. The cause of
+// ctx is told to the peer.
+func (s *Session) Run(ctx context.Context, conn Conn, role hub.Role, peer hub.PeerID) error {
+	return s.run(ctx, conn, role, peer, func(wire.Hello) {})
+}
+
+func (s *Session) run(ctx context.Context, conn Conn, role hub.Role, peer hub.PeerID, up func(wire.Hello)) error {
+	l := newLink(&s.cfg, conn, peer)
+	switch role {
+	case hub.RoleHome:
+		l.send, l.recv = hub.ToWorker, hub.ToHome
+	case hub.RoleWorker:
+		l.send, l.recv = hub.ToHome, hub.ToWorker
+	default:
+		return fmt.Errorf("relay session as %q: the role is home or worker", role)
+	}
+	defer conn.Close()
+	theirs, err := l.greet(ctx)
+	if err != nil {
+		l.goodbye(ctx, err)
+		return err
+	}
+	up(theirs)
+	return l.run(ctx)
+}
+
+// link is one running session. Its reader, applier and sender goroutines end
+// before run returns.
+type link struct {
+	cfg        *Config
+	conn       Conn
+	peer       hub.PeerID
+	send, recv hub.Direction
+
+	in       chan wire.Frame // items and acks, reader to applier
+	out      *outbox         // control frames, for the sender
+	sent     *ledger         // what the peer may acknowledge
+	gaps     *gaps           // what we have asked for again
+	inFlight *budget         // item bytes the peer may still send
+	feed     hub.FeedState   // of the peer's log; applier only, after greet
+	behind   behind          // applier only
+
+	failed  chan struct{} // closed with the first failure
+	once    sync.Once
+	failure error // read after failed is closed
+}
+
+func newLink(cfg *Config, conn Conn, peer hub.PeerID) *link {
+	return &link{
+		cfg: cfg, conn: conn, peer: peer,
+		in: make(chan wire.Frame, mergedFrames), out: newOutbox(), sent: newLedger(),
+		gaps: newGaps(cfg.Again), inFlight: &budget{left: 2 * cfg.Window}, behind: behind{}, failed: make(chan struct{}),
+	}
+}
+
+func (l *link) fail(err error) {
+	l.once.Do(func() { l.failure = err; close(l.failed) })
+}
+
+// run ends in this order: the first failure, the goodbye by the sender (or
+// Grace later, if a write hangs), the connection, the other goroutines.
+func (l *link) run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { l.fail(context.Cause(ctx)) })
+	defer stop()
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, loop := range []func(context.Context) error{l.read, l.apply} {
+		wg.Go(func() { l.fail(loop(work)) })
+	}
+	wg.Go(func() {
+		defer cancel()
+		l.fail(l.sendAll(work))
+	})
+	<-l.failed
+	grace := time.AfterFunc(l.cfg.Grace, cancel)
+	defer grace.Stop()
+	<-work.Done()
+	l.conn.Close()
+	wg.Wait()
+	return l.failure
+}
+
+// write encodes and sends one frame; only greet and the sender call it.
+func (l *link) write(ctx context.Context, f wire.Frame) error {
+	raw, err := wire.Encode(nil, f)
+	if err != nil {
+		return fmt.Errorf("encoding a %T frame: %w", f, err)
+	}
+	return l.conn.WriteFrame(ctx, raw)
+}
+
+// goodbye is best effort: the connection may be the reason. A peer that has
+// left gets none.
+func (l *link) goodbye(ctx context.Context, why error) {
+	if _, gone := errors.AsType[*PeerGone](why); gone {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Grace)
+	defer cancel()
+	_ = l.write(ctx, goodbyeFor(why))
+}

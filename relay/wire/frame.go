@@ -1,0 +1,108 @@
+package wire
+
+import (
+	"errors"
+
+	"github.com/wavehub/wavehub/internal/hub"
+)
+
+// Version is the version of the frame format.
+const Version = 1
+
+// Limits of one frame. A count beyond its limit is ErrMalformed.
+const (
+	MaxFrame    = 1 << 20 // bytes
+	MaxItems    = 4096
+	MaxAcks     = 4096
+	MaxVerdicts = 4096 // per Ack
+	MaxWants    = 4096
+	MaxText     = 4096 // bytes of one text
+)
+
+// Errors of Encode and Decode.
+var (
+	ErrVersion   = errors.New("wire: unknown frame version")
+	ErrKind      = errors.New("wire: unknown frame kind")
+	ErrTooLarge  = errors.New("wire: frame exceeds 1 MiB")
+	ErrMalformed = errors.New("wire: malformed frame")
+	ErrDigest    = errors.New("wire: item digest does not match its payload")
+)
+
+// Kind is the second byte of a frame.
+type Kind byte
+
+// The kinds of frames.
+const (
+	KindHello Kind = iota + 1
+	KindItems
+	KindAcks
+	KindWants
+	KindCredit
+	KindPing
+	KindPong
+	KindGoodbye
+)
+
+// Frame is one of the types of this package that Kind names.
+type Frame interface {
+	Kind() Kind
+	put(*writer)
+}
+
+// Hello is the first frame of each side.
+type Hello struct {
+	StoreID  string
+	Epoch    int64
+	Nonce    string // of the process
+	Contract string
+	Feed     hub.FeedState // how far the sender has come with the receiver's log
+	Next     []hub.Want    // where a Dispatch's next sequence is not what Feed implies
+	Credit   int64         // bytes of items the sender of the hello takes
+}
+
+// Items carries committed items, of any Dispatches, in the order sent.
+type Items struct{ Items []hub.Item }
+
+// Acks carries cumulative acknowledgements after their commit.
+type Acks struct{ Acks []hub.Ack }
+
+// Wants asks for queues again.
+type Wants struct{ Wants []hub.Want }
+
+// Credit grants Bytes more of items, counted by ItemSize.
+type Credit struct{ Bytes int64 }
+
+// Ping says that its sender lives and when it pings next.
+type Ping struct{ IntervalMS int64 }
+
+// Pong answers a Ping.
+type Pong struct{ IntervalMS int64 }
+
+// Goodbye is the last frame of a session: an error code and a sentence.
+type Goodbye struct{ Code, Text string }
+
+// Kind names the frame's type.
+func (Hello) Kind() Kind   { return KindHello }
+func (Items) Kind() Kind   { return KindItems }
+func (Acks) Kind() Kind    { return KindAcks }
+func (Wants) Kind() Kind   { return KindWants }
+func (Credit) Kind() Kind  { return KindCredit }
+func (Ping) Kind() Kind    { return KindPing }
+func (Pong) Kind() Kind    { return KindPong }
+func (Goodbye) Kind() Kind { return KindGoodbye }
+
+const (
+	headerSize = 2
+	countSize  = 4
+	// itemFixed is all of an item but its texts and payload.
+	itemFixed = 8 + 8 + 3*2 + 4 + 32
+)
+
+// ItemSize is the number of bytes that an item takes in a frame; credit is
+// counted in it.
+func ItemSize(it hub.Item) int {
+	return itemFixed + len(it.Dispatch) + len(it.ID) + len(it.Kind) + len(it.Payload)
+}
+
+// ItemsRoom is how many bytes of items, by ItemSize, one Items frame holds.
+const ItemsRoom = MaxFrame - headerSize - countSize

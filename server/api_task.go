@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/run"
+	"github.com/wavehub/wavehub/internal/store"
+	"github.com/wavehub/wavehub/openapi/api"
+)
+
+// CreateTask creates a Task; nothing starts.
+func (s apiHandlers) CreateTask(w http.ResponseWriter, r *http.Request, id api.RunParam, params api.CreateTaskParams) {
+	mutate(s.Server, w, r, verb[api.TaskCreate, run.Created]{
+		key: params.IdempotencyKey, path: id,
+		do: func(ctx context.Context, q receipt.Request, b api.TaskCreate) (run.Created, error) {
+			return s.cfg.Runs.CreateTask(ctx, q, hub.RunID(id), newTask(b))
+		},
+		show: answered(http.StatusCreated, taskResult),
+	})
+}
+
+// ListTasks shows a Run's Tasks in the order they were created.
+func (s apiHandlers) ListTasks(w http.ResponseWriter, r *http.Request, id api.RunParam, params api.ListTasksParams) {
+	l := list{"tasks", id, string(params.State)}
+	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (any, int64, error) {
+		if _, err := rx.Run(hub.RunID(id)); err != nil {
+			return nil, 0, err
+		}
+		tasks, next, err := rx.TaskList(hub.RunID(id), hub.TaskState(params.State), p)
+		return &api.TaskPage{Tasks: each(tasks, taskOf)}, next, err
+	})
+}
+
+// GetTask shows one Task.
+func (s apiHandlers) GetTask(w http.ResponseWriter, r *http.Request, id api.TaskParam) {
+	var t hub.Task
+	err := s.cfg.Store.View(r.Context(), func(rx store.Rx) (err error) {
+		t, err = rx.Task(hub.TaskID(id))
+		return err
+	})
+	s.reply(w, r, http.StatusOK, api.TaskOnly{Task: taskOf(t)}, err)
+}

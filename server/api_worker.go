@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/store"
+	"github.com/wavehub/wavehub/internal/work"
+	"github.com/wavehub/wavehub/openapi/api"
+)
+
+// StartWorker starts a worker and waits for the outcome.
+func (s apiHandlers) StartWorker(w http.ResponseWriter, r *http.Request, id api.TaskParam, params api.StartWorkerParams) {
+	mutate(s.Server, w, r, verb[api.WorkerStart, hub.Receipt]{
+		key: params.IdempotencyKey, path: id,
+		do: func(ctx context.Context, q receipt.Request, b api.WorkerStart) (hub.Receipt, error) {
+			return s.cfg.Work.Start(ctx, q, startInput(hub.TaskID(id), b))
+		},
+		show:  func(o hub.Receipt) (int, any) { return startStatus(o), startReceipt(o) },
+		waits: func(b api.WorkerStart) bool { return !b.NoWait },
+	})
+}
+
+func startStatus(o hub.Receipt) int {
+	if o.State == hub.StartOutcomeUnknown {
+		return http.StatusAccepted
+	}
+	return http.StatusCreated
+}
+
+// StopWorker fences the Dispatch and ends its process tree.
+func (s apiHandlers) StopWorker(w http.ResponseWriter, r *http.Request, id api.DispatchParam, params api.StopWorkerParams) {
+	mutate(s.Server, w, r, verb[api.WorkerStop, hub.StopResult]{
+		key: params.IdempotencyKey, path: id,
+		do: func(ctx context.Context, q receipt.Request, b api.WorkerStop) (hub.StopResult, error) {
+			return s.cfg.Work.Stop(ctx, q, work.StopInput{Dispatch: hub.DispatchID(id), TimeoutMS: b.TimeoutMs, GraceMS: b.GraceMs})
+		},
+		show:  func(o hub.StopResult) (int, any) { return stopStatus(o), stopResult(o) },
+		waits: func(api.WorkerStop) bool { return true },
+	})
+}
+
+func stopStatus(o hub.StopResult) int {
+	if o.State == hub.StopUnknown || o.State == hub.Stopping {
+		return http.StatusAccepted
+	}
+	return http.StatusOK
+}
+
+// AbandonWorker gives the Dispatch up.
+func (s apiHandlers) AbandonWorker(w http.ResponseWriter, r *http.Request, id api.DispatchParam, params api.AbandonWorkerParams) {
+	mutate(s.Server, w, r, verb[api.Empty, hub.StopResult]{
+		key: params.IdempotencyKey, path: id,
+		do: func(ctx context.Context, q receipt.Request, _ api.Empty) (hub.StopResult, error) {
+			return s.cfg.Work.Abandon(ctx, q, hub.DispatchID(id))
+		},
+		show: answered(http.StatusOK, stopResult),
+	})
+}
+
+// ListDispatches shows Dispatches, newest first.
+func (s apiHandlers) ListDispatches(w http.ResponseWriter, r *http.Request, params api.ListDispatchesParams) {
+	l := list{"dispatches", params.Run, params.Task, strconv.FormatBool(params.Live)}
+	f := store.DispatchFilter{Run: hub.RunID(params.Run), Task: hub.TaskID(params.Task), Live: params.Live}
+	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (any, int64, error) {
+		ds, next, err := rx.DispatchList(f, p)
+		return &api.DispatchPage{Dispatches: each(ds, dispatchOf)}, next, err
+	})
+}
+
+// GetDispatch shows one Dispatch and what its owner observes.
+func (s apiHandlers) GetDispatch(w http.ResponseWriter, r *http.Request, id api.DispatchParam) {
+	shown, err := s.cfg.Work.Show(r.Context(), hub.DispatchID(id))
+	s.reply(w, r, http.StatusOK, dispatchDetail(shown), err)
+}
+
+// ReadOutput shows the end of the worker's output.
+func (s apiHandlers) ReadOutput(w http.ResponseWriter, r *http.Request, id api.DispatchParam, params api.ReadOutputParams) {
+	out, err := s.cfg.Work.Read(r.Context(), hub.DispatchID(id), work.OutputQuery{
+		Source: string(params.Source), Limit: params.Limit, Cursor: params.Cursor,
+	})
+	s.reply(w, r, http.StatusOK, outputPage(out), err)
+}

@@ -1,0 +1,415 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/dispatch"
+	"github.com/wavehub/wavehub/internal/group"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/keystore"
+	"github.com/wavehub/wavehub/internal/mail"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/run"
+	"github.com/wavehub/wavehub/internal/signal"
+	"github.com/wavehub/wavehub/internal/sqlite"
+	"github.com/wavehub/wavehub/internal/store"
+	"github.com/wavehub/wavehub/internal/work"
+	"github.com/wavehub/wavehub/server/servertest"
+)
+
+var testKey = []byte("0123456789abcdef0123456789abcdef")
+
+type testTokens struct{}
+
+func (testTokens) Consumer(r hub.RunID, g int64) string {
+	return keystore.DeriveToken(testKey, "whc_", "consumer", string(r), g)
+}
+func (testTokens) Sum(s string) string              { return keystore.TokenSum(s) }
+func (testTokens) CheckToken(prefix, s string) bool { return keystore.CheckToken(prefix, s) }
+func tokenOf(prefix, name string) string {
+	return keystore.DeriveToken(testKey, prefix, "test", name, 1)
+}
+
+// world is a whole hub but for processes and links, which it fakes.
+type world struct {
+	t        *testing.T
+	store    *sqlite.Store
+	server   *Server
+	api      http.Handler // the server's, with every answer validated
+	draining chan struct{}
+	log      *logBook
+	peers    *fakePeers
+	terminal *fakeTerminals
+	operator string
+	reader   string
+	// capability is a Dispatch's that has no attachment: it passes the guards.
+	capability string
+}
+
+type option func(*Config)
+
+func newWorld(t *testing.T, opts ...option) *world {
+	t.Helper()
+	w := &world{t: t, draining: make(chan struct{}), log: &logBook{}, peers: &fakePeers{}, terminal: newFakeTerminals()}
+	bus := &signal.Bus{}
+	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "hub.db"), Publish: func(ss []hub.Signal) {
+		for _, s := range ss {
+			bus.Publish(string(s.Topic), s.Key)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Errorf("closing the store: %v", err)
+		}
+	})
+	g := group.New(context.Background())
+	t.Cleanup(func() { g.Stop(10 * time.Second) })
+	w.store = st
+	cfg := w.config(bus, g)
+	for _, o := range opts {
+		o(&cfg)
+	}
+	if w.server, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	w.server.delay = time.Millisecond
+	w.api = servertest.Validate(t, w.server.API())
+	w.operator, w.reader = tokenOf("whu_", "operator"), tokenOf("whr_", "reader")
+	w.capability = tokenOf("whd_", "dispatch")
+	w.credential(store.Credential{Sum: keystore.TokenSum(w.capability), Kind: store.CredDispatch, Subject: string(hub.NewDispatchID())})
+	w.credential(store.Credential{Sum: keystore.TokenSum(w.operator), Kind: store.CredOperator})
+	w.credential(store.Credential{Sum: keystore.TokenSum(w.reader), Kind: store.CredReader})
+	return w
+}
+
+func (w *world) config(bus *signal.Bus, g *group.Group) Config {
+	spawn := func(fn func(context.Context)) bool { return g.Go(fn) }
+	services := work.New(work.Config{
+		Store: w.store, Gate: receipt.NewGate(w.store, spawn), Terminals: w.terminal, Git: fakeGit{}, Agents: fakeAgents{},
+		Remote: nil, Authority: fakeAuthority{w.t.TempDir()}, Bus: bus, Spawn: spawn, Name: "test", StoreID: "store", Epoch: 1,
+		AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false }, Log: slog.New(slog.DiscardHandler),
+	})
+	return Config{
+		Runs: &run.Service{Store: w.store, Tokens: testTokens{}}, Dispatch: &dispatch.Service{Store: w.store},
+		Mail: &mail.Service{Store: w.store, Access: dispatch.Access{}, Bus: bus, Draining: w.draining},
+		Work: services, Store: w.store, Peers: w.peers, Tokens: testTokens{}, CursorKey: testKey,
+		Hub:    Info{HubID: "hub_test", Name: "test", StartedAt: 1},
+		APITLS: serverTLS(w.t, "api"), PeerTLS: serverTLS(w.t, "peer"), Draining: w.draining, Log: slog.New(w.log),
+		PeerRelay: saying("relay"), PeerPair: saying("pair"),
+		PeerOf:    func(r *http.Request) (hub.Peer, bool, error) { return w.peers.of(r) },
+		PeerHello: func(context.Context) (hub.Hello, error) { return hub.Hello{HubID: "hub_test"}, nil },
+	}
+}
+
+func saying(text string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
+}
+
+func (w *world) credential(c store.Credential) {
+	w.t.Helper()
+	w.update(func(tx store.Tx) error { return tx.PutCredential(c) })
+}
+
+func (w *world) update(fn func(store.Tx) error) {
+	w.t.Helper()
+	if err := w.store.Update(w.t.Context(), store.New, fn); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// request is one call in a test; empty fields are left away.
+type request struct {
+	method, path, token, body, key string
+	header                         map[string]string
+	host                           string
+}
+
+type response struct {
+	status int
+	header http.Header
+	body   map[string]any
+	raw    string
+}
+
+func (r response) code() string { s, _ := r.body["code"].(string); return s }
+
+func (r response) at(path ...string) any {
+	var v any = r.body
+	for _, p := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[p]
+	}
+	return v
+}
+
+func (r response) text(path ...string) string { s, _ := r.at(path...).(string); return s }
+
+func (q request) http() *http.Request {
+	r := httptest.NewRequest(q.method, q.path, strings.NewReader(q.body))
+	r.Host = "127.0.0.1:7443"
+	if q.host != "" {
+		r.Host = q.host
+	}
+	if q.token != "" {
+		r.Header.Set("Authorization", "Bearer "+q.token)
+	}
+	if q.body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if q.key != "" {
+		r.Header.Set("Idempotency-Key", q.key)
+	}
+	for k, v := range q.header {
+		r.Header.Set(k, v)
+	}
+	return r
+}
+
+func (w *world) do(q request) response {
+	w.t.Helper()
+	return send(w.t, w.api, q)
+}
+
+func (w *world) doPeer(q request) response {
+	w.t.Helper()
+	return send(w.t, w.server.Peer(), q)
+}
+
+func send(t *testing.T, h http.Handler, q request) response {
+	t.Helper()
+	return serve(t, h, q.http())
+}
+
+func serve(t *testing.T, h http.Handler, r *http.Request) response {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	out := response{status: rec.Code, header: rec.Header(), raw: rec.Body.String()}
+	if strings.Contains(rec.Header().Get("Content-Type"), "json") {
+		if err := json.Unmarshal(bytes.TrimSpace(rec.Body.Bytes()), &out.body); err != nil {
+			t.Fatalf("%s %s: %v in %q", r.Method, r.URL.Path, err, out.raw)
+		}
+	}
+	return out
+}
+
+func (w *world) must(status int, q request) response {
+	w.t.Helper()
+	out := w.do(q)
+	if out.status != status {
+		w.t.Fatalf("%s %s: status %d, want %d: %s", q.method, q.path, out.status, status, out.raw)
+	}
+	return out
+}
+
+func (w *world) post(status int, path, body string) response {
+	w.t.Helper()
+	return w.must(status, request{method: "POST", path: path, body: body, token: w.operator})
+}
+
+func (w *world) get(status int, path string) response {
+	w.t.Helper()
+	return w.must(status, request{method: "GET", path: path, token: w.operator})
+}
+
+// logBook keeps what is logged, as text.
+type logBook struct {
+	mu    sync.Mutex
+	lines []string // guarded by mu
+}
+
+func (*logBook) Enabled(context.Context, slog.Level) bool { return true }
+func (l *logBook) Handle(_ context.Context, r slog.Record) error {
+	line := r.Level.String() + " " + r.Message
+	r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, line)
+	return nil
+}
+func (l *logBook) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l *logBook) WithGroup(string) slog.Handler      { return l }
+
+func (l *logBook) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}
+
+type fakePeers struct {
+	mu    sync.Mutex
+	peer  *hub.Peer // guarded by mu; whose key every connection has
+	state hub.PeerState
+	last  receipt.Request
+}
+
+func (f *fakePeers) of(*http.Request) (hub.Peer, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.peer == nil {
+		return hub.Peer{}, false, nil
+	}
+	return *f.peer, true, nil
+}
+
+func (f *fakePeers) Invite(_ context.Context, r receipt.Request, in InviteInput) (Invited, error) {
+	return Invited{
+		Invite: hub.Invite{ID: hub.NewInviteID(), Grants: in.Grants, ExpiresAt: 1}, Code: "abc-def", Fingerprint: "fp",
+		Mutation: hub.Mutation{RequestID: r.Key},
+	}, nil
+}
+
+func (f *fakePeers) Join(_ context.Context, r receipt.Request, in JoinInput) (Joined, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = r
+	return Joined{Peer: hub.Peer{Name: in.Name, Role: hub.RoleWorker, State: f.state}, Mutation: hub.Mutation{RequestID: r.Key}}, nil
+}
+
+func (f *fakePeers) List(context.Context) ([]hub.Peer, error) {
+	return []hub.Peer{{Name: "a", Role: hub.RoleHome, State: hub.PeerActive}}, nil
+}
+
+func (f *fakePeers) Get(_ context.Context, name string) (hub.Peer, Link, error) {
+	if name != "a" {
+		return hub.Peer{}, Link{}, hub.Errorf(hub.CodePeerNotFound, "there is no peer %s", name)
+	}
+	return hub.Peer{Name: "a", Role: hub.RoleHome, State: hub.PeerActive}, Link{State: "down", Transport: "direct"}, nil
+}
+
+type fakeGit struct{}
+
+func (fakeGit) Inspect(_ context.Context, path string) (work.Folder, error) {
+	if strings.Contains(path, "missing") {
+		return work.Folder{}, hub.Invalid("path", "there is no folder")
+	}
+	return work.Folder{Path: path, Kind: hub.RepoFolder}, nil
+}
+func (fakeGit) Canonical(path string) (string, error) { return path, nil }
+func (fakeGit) Where(work.NewWorktree) string         { return "/nowhere" }
+func (fakeGit) Check(name, base string) error         { return nil }
+func (fakeGit) Create(context.Context, work.NewWorktree) (hub.Worktree, error) {
+	return hub.Worktree{}, errors.New("no worktrees here")
+}
+func (fakeGit) HasSetup(context.Context, hub.Repo, string) (bool, error) { return false, nil }
+
+type fakeAgents struct{}
+
+func (fakeAgents) Completion(agent string) (string, error) {
+	if agent != "fake" {
+		return "", hub.Errorf(hub.CodeAgentUnconfigured, "%s is not configured", agent)
+	}
+	return "report", nil
+}
+func (fakeAgents) Grace(string) time.Duration { return time.Millisecond }
+func (fakeAgents) Plan(l work.Launch) (hub.LaunchSpec, error) {
+	return hub.LaunchSpec{Terminal: l.Terminal}, nil
+}
+
+type fakeAuthority struct{ dir string }
+
+func (fakeAuthority) Capability(home hub.PeerID, d hub.DispatchID) (token, sum string) {
+	token = tokenOf("whd_", string(home)+"/"+string(d))
+	return token, keystore.TokenSum(token)
+}
+func (a fakeAuthority) WriteFile(hub.Attachment, string) (string, error) { return a.dir, nil }
+func (a fakeAuthority) Private(hub.TerminalID) (string, error)           { return a.dir, nil }
+
+// fakeTerminals has processes that live until they are stopped. While held is
+// set, launches wait for release.
+type fakeTerminals struct {
+	mu      sync.Mutex
+	ended   map[hub.TerminalID]chan struct{} // guarded by mu
+	hold    chan struct{}                    // launches wait until it is closed
+	entered chan struct{}                    // gets one value per launch
+	lose    bool
+	text    string
+}
+
+func newFakeTerminals() *fakeTerminals {
+	open := make(chan struct{})
+	close(open)
+	return &fakeTerminals{ended: map[hub.TerminalID]chan struct{}{}, hold: open, entered: make(chan struct{}, 16), text: "hello"}
+}
+
+func (f *fakeTerminals) end(id hub.TerminalID) chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended[id] == nil {
+		f.ended[id] = make(chan struct{})
+	}
+	return f.ended[id]
+}
+
+func (f *fakeTerminals) Launch(ctx context.Context, s hub.LaunchSpec) (hub.Incarnation, error) {
+	f.entered <- struct{}{}
+	select {
+	case <-f.hold:
+	case <-ctx.Done():
+		return hub.Incarnation{}, ctx.Err()
+	}
+	if f.lose {
+		return hub.Incarnation{}, hub.Errorf(hub.CodeOutcomeUnknown, "the supervisor did not answer")
+	}
+	return hub.Incarnation{Terminal: s.Terminal, Nonce: "n", PID: 1}, nil
+}
+
+func (f *fakeTerminals) Recover(context.Context, hub.TerminalID) (hub.Incarnation, bool, error) {
+	return hub.Incarnation{}, false, errors.New("the supervisor does not answer")
+}
+
+func (f *fakeTerminals) Observe(_ context.Context, in hub.Incarnation) (hub.ProcessState, error) {
+	select {
+	case <-f.end(in.Terminal):
+		return hub.ProcessState{Liveness: hub.Exited}, nil
+	default:
+		return hub.ProcessState{Liveness: hub.Live}, nil
+	}
+}
+
+func (f *fakeTerminals) Wait(ctx context.Context, in hub.Incarnation) (hub.ProcessState, error) {
+	select {
+	case <-f.end(in.Terminal):
+		return hub.ProcessState{Liveness: hub.Exited}, nil
+	case <-ctx.Done():
+		return hub.ProcessState{}, ctx.Err()
+	}
+}
+
+func (f *fakeTerminals) Stop(_ context.Context, in hub.Incarnation, _ time.Duration) (hub.StopProof, error) {
+	ch := f.end(in.Terminal)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-ch:
+	default:
+		close(ch)
+	}
+	return hub.StopProof{Action: hub.ActionEnded, State: hub.ProcessState{Liveness: hub.Exited}}, nil
+}
+
+func (f *fakeTerminals) Tail(context.Context, hub.TerminalID, int) (hub.OutputTail, error) {
+	return hub.OutputTail{Data: []byte(f.text)}, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/wavehub/wavehub/internal/run"
+	"github.com/wavehub/wavehub/internal/store"
+	"github.com/wavehub/wavehub/openapi/api"
+)
+
+// requestDetail shows a receipt; the recorded answer goes through the mapping
+// of its operation, so that it reads as the first answer did.
+func (s *Server) requestDetail(rx store.Rx, rec store.Receipt) (api.RequestDetail, error) {
+	var out api.RequestDetail
+	q := &out.Request
+	q.RequestId, q.Operation, q.State = string(rec.Key), rec.Op, api.RequestDetailRequestState(rec.State)
+	q.Stage, q.CreatedAt, out.Response = null(rec.Stage), at(rec.CreatedAt), json.RawMessage("null")
+	if len(rec.Body) == 0 {
+		return out, nil
+	}
+	shown, err := s.recordedAnswer(rx, rec)
+	if err != nil {
+		return out, fmt.Errorf("reading the receipt of %s: %w", rec.Key, err)
+	}
+	if start, ok := shown.(api.StartReceipt); ok && q.Stage == nil {
+		q.Stage = &start.Stage
+	}
+	out.Response, err = encode(shown)
+	return out, err
+}
+
+func (s *Server) recordedAnswer(rx store.Rx, rec store.Receipt) (any, error) {
+	switch rec.Op {
+	case "createRun", "bindRun":
+		return mapped(rec, func(b run.Bound) (any, error) { return s.withToken(rx, b) })
+	case "createTask":
+		return mapped(rec, func(c run.Created) (any, error) {
+			t, err := rx.Task(c.Task.ID)
+			c.Task.Spec = t.Spec
+			return taskResult(c), err
+		})
+	case "startWorker":
+		return mapped(rec, pure(startReceipt))
+	case "stopWorker", "abandonWorker":
+		return mapped(rec, pure(stopResult))
+	case "sendMessage", "replyMessage":
+		return mapped(rec, pure(sendResult))
+	case "checkMailbox":
+		return mapped(rec, pure(checkResult))
+	case "addRepo":
+		return mapped(rec, pure(repoResult))
+	}
+	return json.RawMessage(rec.Body), nil
+}
+
+func mapped[T any](rec store.Receipt, show func(T) (any, error)) (any, error) {
+	var out T
+	if err := json.Unmarshal(rec.Body, &out); err != nil {
+		return nil, err
+	}
+	return show(out)
+}
+
+func pure[T, Shown any](show func(T) Shown) func(T) (any, error) {
+	return func(v T) (any, error) { return show(v), nil }
+}
+
+// withToken derives the secret of a binding that is still the present one.
+func (s *Server) withToken(rx store.RunReader, b run.Bound) (any, error) {
+	if b.Binding == nil {
+		return runBound(b), nil
+	}
+	r, err := rx.Run(b.Binding.Run)
+	if err == nil && r.Generation == b.Binding.Generation {
+		b.Binding.Token = s.cfg.Runs.Tokens.Consumer(r.ID, r.Generation)
+	}
+	return runBound(b), err
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+)
+
+// verb is one mutation: its use-case, and how the outcome is shown. A replay
+// goes the same way and so has the same status.
+type verb[Body, Out any] struct {
+	key  string // the Idempotency-Key, "" to mint one
+	path string // the path's parameter
+	// secret is a field of the body that nothing stored may be derived from.
+	secret string
+	do     func(context.Context, receipt.Request, Body) (Out, error)
+	show   func(Out) (status int, body any)
+	// waits reports whether the call may take long; nil: it never does.
+	waits func(Body) bool
+}
+
+// mutate is the one way in which requests change anything: decode, make the
+// receipt's request, call the use-case, map, write.
+func mutate[Body, Out any](s *Server, w http.ResponseWriter, r *http.Request, v verb[Body, Out]) {
+	c := callOf(r)
+	body, err := decode[Body](c)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	q, err := receipt.New(c.principal, hub.RequestID(v.key), c.op.id, arguments(c, v.path, v.secret))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	c.key = q.Key
+	run := func(ctx context.Context) (int, any, error) {
+		out, err := v.do(ctx, q, body)
+		if err != nil {
+			return 0, nil, err
+		}
+		status, shown := v.show(out)
+		return status, shown, nil
+	}
+	if v.waits != nil && v.waits(body) {
+		s.patiently(w, r, run)
+		return
+	}
+	status, shown, err := run(r.Context())
+	s.reply(w, r, status, shown, err)
+}
+
+// arguments is the canonical form of what was asked: equal for bodies that
+// differ in white space or in the order of keys.
+func arguments(c *call, path, secret string) any {
+	body := c.value
+	if fields, ok := body.(map[string]any); ok && secret != "" {
+		fields = maps.Clone(fields)
+		delete(fields, secret)
+		body = fields
+	}
+	if body == nil {
+		body = map[string]any{}
+	}
+	return map[string]any{"path": path, "body": body}
+}
+
+func decode[Body any](c *call) (Body, error) {
+	var body Body
+	if len(c.raw) == 0 {
+		return body, nil
+	}
+	err := json.Unmarshal(c.raw, &body)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return body, hub.Invalid(fieldName([]string{e.Field}), "a %s does not fit", e.Value)
+	}
+	if err != nil {
+		return body, malformed("it cannot be decoded")
+	}
+	return body, nil
+}
+
+// answered shows an outcome under a fixed status.
+func answered[Out, Shown any](status int, show func(Out) Shown) func(Out) (int, any) {
+	return func(o Out) (int, any) { return status, show(o) }
+}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/work"
+	"github.com/wavehub/wavehub/openapi/peerapi"
+)
+
+// maxPeerAnswer bounds an answer to a peer, in bytes.
+const maxPeerAnswer = 1 << 20
+
+// peerHandlers implements the generated interface of the peer mux. The bodies
+// are the values of package hub; fields that this version does not know are
+// passed over, for the contract only ever adds.
+type peerHandlers struct{ *Server }
+
+var _ peerapi.ServerInterface = peerHandlers{}
+
+// PeerHello says what this hub is.
+func (s peerHandlers) PeerHello(w http.ResponseWriter, r *http.Request) {
+	h, err := s.cfg.PeerHello(r.Context())
+	s.reply(w, r, http.StatusOK, h, err)
+}
+
+// PeerPair hands over to the pairing protocol.
+func (s peerHandlers) PeerPair(w http.ResponseWriter, r *http.Request) {
+	s.cfg.PeerPair.ServeHTTP(w, r)
+}
+
+// PeerRelay hands over to the relay.
+func (s peerHandlers) PeerRelay(w http.ResponseWriter, r *http.Request) {
+	s.cfg.PeerRelay.ServeHTTP(w, r)
+}
+
+// PeerProbe validates a start without any effect.
+func (s peerHandlers) PeerProbe(w http.ResponseWriter, r *http.Request) {
+	c := callOf(r)
+	in, err := decode[hub.PeerStart](c)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	out, err := s.cfg.Work.ProbeFor(r.Context(), c.peer, in)
+	s.reply(w, r, http.StatusOK, out, err)
+}
+
+// PeerStart starts a worker for the home's Dispatch.
+func (s peerHandlers) PeerStart(w http.ResponseWriter, r *http.Request, params peerapi.PeerStartParams) {
+	home := callOf(r).peer
+	mutate(s.Server, w, r, verb[hub.PeerStart, hub.Receipt]{
+		key: params.IdempotencyKey,
+		do: func(ctx context.Context, q receipt.Request, b hub.PeerStart) (hub.Receipt, error) {
+			return s.cfg.Work.StartFor(ctx, q, home, b)
+		},
+		show: func(o hub.Receipt) (int, any) { return startStatus(o), o },
+	})
+}
+
+// PeerShow says what this hub observes of the home's Dispatch.
+func (s peerHandlers) PeerShow(w http.ResponseWriter, r *http.Request, id peerapi.DispatchParam) {
+	out, err := s.cfg.Work.ShowFor(r.Context(), callOf(r).peer, hub.DispatchID(id))
+	s.reply(w, r, http.StatusOK, out, err)
+}
+
+// PeerStop ends the process of the home's Dispatch.
+func (s peerHandlers) PeerStop(w http.ResponseWriter, r *http.Request, id peerapi.DispatchParam, params peerapi.PeerStopParams) {
+	home := callOf(r).peer
+	mutate(s.Server, w, r, verb[hub.PeerStop, hub.StopEvidence]{
+		key: params.IdempotencyKey, path: id,
+		do: func(ctx context.Context, q receipt.Request, b hub.PeerStop) (hub.StopEvidence, error) {
+			if !hub.ValidID(hub.PrefixDispatch, id) {
+				return hub.StopEvidence{}, hub.Invalid("dispatch", "is no Dispatch id")
+			}
+			return s.cfg.Work.StopFor(ctx, q, home, hub.DispatchID(id), b)
+		},
+		show: func(o hub.StopEvidence) (int, any) { return http.StatusOK, o },
+	})
+}
+
+// PeerOutput shows the end of the worker's output, as much as one answer
+// holds.
+func (s peerHandlers) PeerOutput(w http.ResponseWriter, r *http.Request, id peerapi.DispatchParam, params peerapi.PeerOutputParams) {
+	page, err := s.cfg.Work.OutputFor(r.Context(), callOf(r).peer, hub.DispatchID(id), work.OutputQuery{
+		Source: params.Source, Limit: params.Limit, Cursor: params.Cursor,
+	})
+	if err == nil {
+		page, err = fitting(page)
+	}
+	s.reply(w, r, http.StatusOK, page, err)
+}
+
+// fitting leaves away the beginning of a page's text until it fits: control
+// characters take six bytes each in JSON.
+func fitting(page hub.OutputPage) (hub.OutputPage, error) {
+	for {
+		raw, err := encode(page)
+		if err != nil || len(raw) <= maxPeerAnswer || page.Terminal.Text == "" {
+			return page, err
+		}
+		text := page.Terminal.Text[(len(page.Terminal.Text)+1)/2:]
+		for text != "" && !utf8.RuneStart(text[0]) {
+			text = text[1:]
+		}
+		page.Terminal.Text, page.Terminal.Truncated = text, true
+	}
+}

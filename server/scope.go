@@ -1,0 +1,96 @@
+package server
+
+import "github.com/wavehub/wavehub/internal/hub"
+
+// kinds is a set of kinds of principals.
+type kinds uint8
+
+const (
+	anyone kinds = 1 << iota // no credential is looked at
+	operator
+	reader
+	worker // the capability of a Dispatch
+	peer
+	strangers // a key that is not paired
+)
+
+// reads are the principals of what shows the hub to people.
+const reads = operator | reader
+
+// apiScopes says who may use which operation. A Dispatch may use what it needs
+// for its own mail; the use-cases narrow that to its own Dispatch.
+var apiScopes = map[string]kinds{
+	"getHealth":  anyone,
+	"getReady":   anyone,
+	"getMetrics": reads,
+	"getHub":     reads,
+
+	"createRun":  operator,
+	"listRuns":   reads,
+	"getRun":     reads,
+	"bindRun":    operator,
+	"getBinding": operator,
+
+	"createTask": operator,
+	"listTasks":  reads,
+	"getTask":    reads,
+
+	"startWorker":    operator,
+	"listDispatches": reads,
+	"getDispatch":    reads,
+	"stopWorker":     operator,
+	"abandonWorker":  operator,
+	"readOutput":     reads,
+
+	"sendMessage":  operator | worker,
+	"getMessage":   reads | worker,
+	"replyMessage": operator,
+	"getAnswer":    worker,
+	"getVerdict":   worker,
+	"checkMailbox": operator | worker,
+	"listMailbox":  reads | worker,
+
+	"getRequest": reads | worker,
+
+	"addRepo":       operator,
+	"listRepos":     reads,
+	"listWorktrees": reads,
+
+	"addPeer":      operator,
+	"listPeers":    reads,
+	"getPeer":      reads,
+	"createInvite": operator,
+}
+
+var peerScopes = map[string]kinds{
+	"peerHello":  peer,
+	"peerPair":   peer | strangers,
+	"peerRelay":  peer,
+	"peerProbe":  peer,
+	"peerStart":  peer,
+	"peerShow":   peer,
+	"peerStop":   peer,
+	"peerOutput": peer,
+}
+
+func kindOf(p hub.Principal) kinds {
+	switch p.Kind {
+	case hub.Operator:
+		return operator
+	case hub.Reader:
+		return reader
+	case hub.DispatchCap:
+		return worker
+	case hub.PeerKey:
+		return peer
+	case hub.Engine, hub.SystemPrincipal:
+	}
+	return 0
+}
+
+func (o *operation) permits(p hub.Principal) error {
+	if o.allowed&kindOf(p) != 0 {
+		return nil
+	}
+	return hub.Errorf(hub.CodeOutOfScope, "the credential of a %s does not allow %s", p.Kind, o.id)
+}

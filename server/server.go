@@ -1,0 +1,152 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/openapi/api"
+	"github.com/wavehub/wavehub/openapi/peerapi"
+)
+
+// Limits of connections and requests.
+const (
+	maxConnections    = 2048
+	maxWaits          = 4096
+	maxHeaderBytes    = 16 << 10
+	headerTimeout     = 5 * time.Second
+	bodyTimeout       = 30 * time.Second
+	idleTimeout       = 120 * time.Second
+	writeTimeout      = 30 * time.Second
+	handshakeTimeout  = 5 * time.Second
+	keepAliveInterval = 10 * time.Second
+	failureDelay      = 50 * time.Millisecond
+	drainTime         = 10 * time.Second
+)
+
+// Server is the edge of one hub. Its handlers are safe for concurrent use.
+type Server struct {
+	cfg    Config
+	hosts  map[string]bool
+	api    chi.Router
+	peer   chi.Router
+	apiOps operations
+	spec   []byte // of the API, as JSON
+
+	apiHTTP, peerHTTP *http.Server
+	meter             *meter
+	limiter           *limiter
+	failures          chan struct{} // one slot per failed credential that is being delayed
+
+	stopOnce sync.Once
+	stopping chan struct{} // closed by Shutdown
+
+	keepAlive time.Duration
+	delay     time.Duration
+}
+
+// New validates the configuration and builds both muxes; it starts nothing.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	s := &Server{
+		cfg: cfg, hosts: hostSet(cfg.Hosts), meter: newMeter(cfg.Metrics), limiter: newLimiter(time.Now),
+		failures: make(chan struct{}, 128), stopping: make(chan struct{}),
+		keepAlive: keepAliveInterval, delay: failureDelay,
+	}
+	if err := s.build(); err != nil {
+		return nil, err
+	}
+	s.apiHTTP, s.peerHTTP = s.httpServer(s.api), s.httpServer(s.peer)
+	return s, nil
+}
+
+// API is the handler of the API mux.
+func (s *Server) API() http.Handler { return s.api }
+
+// Peer is the handler of the peer mux; it needs connections whose key
+// Config.PeerOf can tell.
+func (s *Server) Peer() http.Handler { return s.peer }
+
+func (s *Server) build() error {
+	spec, err := api.GetSpec()
+	if err != nil {
+		return fmt.Errorf("reading the API document: %w", err)
+	}
+	if s.spec, err = api.GetSpecJSON(); err != nil {
+		return fmt.Errorf("reading the API document: %w", err)
+	}
+	peerSpec, err := peerapi.GetSpec()
+	if err != nil {
+		return fmt.Errorf("reading the peer API document: %w", err)
+	}
+	if s.apiOps, err = operationsOf(spec, apiScopes, apiBody); err != nil {
+		return err
+	}
+	peerOps, err := operationsOf(peerSpec, peerScopes, peerBody)
+	if err != nil {
+		return err
+	}
+	s.api, s.peer = s.apiMux(s.apiOps), s.peerMux(peerOps)
+	return nil
+}
+
+func (s *Server) apiMux(ops operations) chi.Router {
+	root := s.root(s.guardHost, s.guardBrowser)
+	for _, path := range documentPaths {
+		root.Get(path, s.getDocument)
+	}
+	api.HandlerWithOptions(apiHandlers{s}, api.ChiServerOptions{
+		BaseRouter:       root.With(s.admit(ops, s.authenticate)),
+		ErrorHandlerFunc: s.badParameter,
+	})
+	return root
+}
+
+func (s *Server) peerMux(ops operations) chi.Router {
+	root := s.root()
+	peerapi.HandlerWithOptions(peerHandlers{s}, peerapi.ChiServerOptions{
+		BaseRouter:       root.With(s.admit(ops, s.authenticatePeer)),
+		ErrorHandlerFunc: s.badParameter,
+	})
+	return root
+}
+
+// root is a router whose middlewares see every request, also those for which
+// there is no route.
+func (s *Server) root(guards ...func(http.Handler) http.Handler) chi.Router {
+	root := chi.NewRouter()
+	root.Use(s.observe)
+	root.Use(guards...)
+	root.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, hub.Errorf(hub.CodeNotFound, "there is nothing at this address"))
+	})
+	root.MethodNotAllowed(s.methodNotAllowed(root))
+	return root
+}
+
+func (s *Server) httpServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), ConnContext: withConn,
+	}
+}
+
+// draining reports whether the hub stops.
+func (s *Server) draining() bool {
+	select {
+	case <-s.cfg.Draining:
+		return true
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/openapi/api"
+)
+
+// errLeft ends the wait of a client that no longer reads.
+var errLeft = errors.New("the client has left")
+
+var errDraining = hub.Errorf(hub.CodeHubDraining, "the hub is stopping; repeat the request when it is back")
+
+// keepAliveTimeout bounds the writing of one byte to a client that waits.
+const keepAliveTimeout = 10 * time.Second
+
+// patiently answers with what run returns, however long that takes: every
+// interval one white space goes out. Before the first one the answer has its
+// real status; after it the status was 200, and a failure is {"problem": …}.
+// run's context ends when the client leaves and when the hub stops.
+func (s *Server) patiently(w http.ResponseWriter, r *http.Request, run func(context.Context) (int, any, error)) {
+	leave, ok := s.meter.enterWait(r)
+	if !ok {
+		e := hub.Errorf(hub.CodeRateLimited, "%d calls wait already", maxWaits)
+		e.AfterMS = 1000
+		s.fail(w, r, e)
+		return
+	}
+	defer leave()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	k := &keeper{s: s, w: w, r: r, stop: make(chan struct{})}
+	var beats sync.WaitGroup
+	beats.Go(func() { k.beat(ctx, cancel) })
+	status, body, err := func() (int, any, error) {
+		defer beats.Wait()
+		defer close(k.stop)
+		return run(ctx)
+	}()
+	switch cause := context.Cause(ctx); {
+	case cause == errLeft:
+		return
+	case cause == errDraining && errors.Is(err, context.Canceled):
+		err = errDraining
+	}
+	k.finish(status, body, err)
+}
+
+// keeper keeps one waiting client's connection alive. begun is written by beat
+// and read after it has ended.
+type keeper struct {
+	s     *Server
+	w     http.ResponseWriter
+	r     *http.Request
+	stop  chan struct{}
+	begun bool
+}
+
+// beat sends white space until stop is closed or the client is gone.
+func (k *keeper) beat(ctx context.Context, cancel context.CancelCauseFunc) {
+	t := time.NewTicker(k.s.keepAlive)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			if err := k.space(); err != nil {
+				cancel(errLeft)
+				return
+			}
+		case <-k.s.cfg.Draining:
+			cancel(errDraining)
+			return
+		case <-k.s.stopping:
+			cancel(errDraining)
+			return
+		case <-ctx.Done():
+			return
+		case <-k.stop:
+			return
+		}
+	}
+}
+
+func (k *keeper) space() error {
+	if !k.begun {
+		k.begun = true
+		h := k.w.Header()
+		h.Set("Content-Type", jsonType)
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		k.w.WriteHeader(http.StatusOK)
+	}
+	writeBy(k.w, time.Now().Add(keepAliveTimeout))
+	if _, err := k.w.Write([]byte(" ")); err != nil {
+		return err
+	}
+	return http.NewResponseController(k.w).Flush()
+}
+
+func (k *keeper) finish(status int, body any, err error) {
+	if !k.begun {
+		k.s.reply(k.w, k.r, status, body, err)
+		return
+	}
+	if err != nil && clientGone(k.r, err) {
+		return
+	}
+	raw, encErr := encode(body)
+	if err == nil {
+		err = encErr
+	}
+	if err != nil {
+		if raw, encErr = encode(api.WaitFailure{Problem: k.s.problem(k.r, err)}); encErr != nil {
+			panic(encErr) // strings and numbers always marshal
+		}
+	}
+	k.s.send(k.w, k.r, raw)
+}
