@@ -18,10 +18,11 @@ type pairing struct {
 	git  git
 }
 
-// granted completes grants: all verbs, canonical paths, and repositories among
-// them registered, so that a home can name them at once.
-func (p pairing) granted(ctx context.Context, r receipt.Request, g hub.Grants) (hub.Grants, error) {
-	if len(g.Verbs) == 0 {
+// granted completes the grants of a side that serves: all verbs, canonical
+// paths, and repositories among them registered, so that a home can name them
+// at once.
+func (p pairing) granted(ctx context.Context, r receipt.Request, g hub.Grants, serves bool) (hub.Grants, error) {
+	if len(g.Verbs) == 0 && serves {
 		g.Verbs = []string{hub.GrantStart, hub.GrantRead, hub.GrantProxy}
 	}
 	roots := slices.Clone(g.Repos)
@@ -57,7 +58,7 @@ func (p pairing) grantRoot(ctx context.Context, r receipt.Request, root string) 
 }
 
 func (p pairing) Invite(ctx context.Context, r receipt.Request, in server.InviteInput) (server.Invited, error) {
-	grants, err := p.granted(ctx, r, in.Grants)
+	grants, err := p.granted(ctx, r, in.Grants, in.Mutual || in.As != hub.RoleHome)
 	if err != nil {
 		return server.Invited{}, err
 	}
@@ -77,7 +78,7 @@ func (p pairing) Invite(ctx context.Context, r receipt.Request, in server.Invite
 }
 
 func (p pairing) Join(ctx context.Context, r receipt.Request, in server.JoinInput) (server.Joined, error) {
-	grants, err := p.granted(ctx, r, in.Grants)
+	grants, err := p.granted(ctx, r, in.Grants, in.Mutual || in.Serve)
 	if err != nil {
 		return server.Joined{}, err
 	}
