@@ -71,14 +71,14 @@ const boundRun = `{"run":{"run_id":"run_1","objective":"o","generation":1,"paren
 func TestMutationSendsCredentialsAndKey(t *testing.T) {
 	var head http.Header
 	var body map[string]any
-	c, srv := fake(t, func(w http.ResponseWriter, r *http.Request) {
+	_, srv := fake(t, func(w http.ResponseWriter, r *http.Request) {
 		head = r.Header.Clone()
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
 		answer(w, 201, boundRun)
 	})
-	c = dial(t, srv, Config{Context: "tty:1", Consumer: "whc_x"})
+	c := dial(t, srv, Config{Context: "tty:1", Consumer: "whc_x"})
 	var raw json.RawMessage
 	var status int
 	got, err := c.CreateRun(t.Context(), api.RunCreate{Objective: "o"}, WithBody(&raw), WithStatus(&status))
@@ -178,7 +178,7 @@ func checkBody(timedOut bool) string {
 
 func TestKeepAliveWhiteSpace(t *testing.T) {
 	var sent api.Check
-	c, srv := fake(t, func(w http.ResponseWriter, r *http.Request) {
+	_, srv := fake(t, func(w http.ResponseWriter, r *http.Request) {
 		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 			t.Error(err)
 		}
@@ -193,7 +193,7 @@ func TestKeepAliveWhiteSpace(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, checkBody(true)+"\n")
 	})
-	c = dial(t, srv, Config{Timeout: 300 * time.Millisecond})
+	c := dial(t, srv, Config{Timeout: 300 * time.Millisecond})
 	var raw json.RawMessage
 	got, err := c.Check(t.Context(), "run:run_1", CheckOptions{Ack: "delivery_1", Wait: time.Millisecond, Types: []string{"worker_done"}}, WithBody(&raw))
 	if err != nil {

@@ -54,6 +54,7 @@ func TestLimiterIsBounded(t *testing.T) {
 
 func TestRateLimitedAnswers(t *testing.T) {
 	w := newWorld(t)
+	w.server.limiter.now = func() time.Time { return time.Unix(1000, 0) }
 	q := request{method: "POST", path: "/v1/messages", body: `{"type":"status","body":"x"}`, token: w.capability}
 	var got response
 	for range workerBurst + 200 {

@@ -29,10 +29,6 @@ func bodyFlags(cmd *cobra.Command, name, help string) *body {
 	return b
 }
 
-func (b *body) given() bool {
-	return b.cmd.Flags().Changed(b.name) || b.cmd.Flags().Changed(b.name+"-file")
-}
-
 // read returns the text; "" when neither flag was given.
 func (b *body) read(a *app) (string, error) {
 	if !b.cmd.Flags().Changed(b.name + "-file") {

@@ -18,12 +18,12 @@ import (
 
 // federation is everything that talks to other hubs.
 type federation struct {
-	peers   *peer.Service
-	links   *peer.Links
-	client  *peer.Client
-	home    *relay.Home // relays that this hub dials, as home
-	desk    *relay.Desk // relays that homes open, with this hub as owner
-	log     *slog.Logger
+	peers  *peer.Service
+	links  *peer.Links
+	client *peer.Client
+	home   *relay.Home // relays that this hub dials, as home
+	desk   *relay.Desk // relays that homes open, with this hub as owner
+	log    *slog.Logger
 }
 
 // source is the relay's view of the store; it adds its identity.

@@ -40,13 +40,20 @@ func chaos(ctx context.Context, p *testkit.Proxy, rng *rand.Rand, n int) (done c
 	return done
 }
 
-// sendAll sends numbered status messages as the worker, each under one request
-// id until it is answered, and returns how many there were when stop ended.
-func sendAll(ctx context.Context, c *client.Client, who string, stop func(n int) bool) (int, error) {
+// pace is the time between two messages of a sender that floods nobody.
+const pace = 4 * time.Millisecond
+
+// sendAll sends numbered status messages as the worker until over is closed,
+// at least 50, each under one request id until it is answered, and returns how
+// many there were.
+func sendAll(ctx context.Context, c *client.Client, who string, over <-chan struct{}) (int, error) {
+	ticker := time.NewTicker(pace)
+	defer ticker.Stop()
 	for n := 0; ; n++ {
-		if stop(n) {
+		if n >= 50 && closed(over) {
 			return n, nil
 		}
+		<-ticker.C
 		in := api.MessageSend{Type: "status", Subject: who, Body: fmt.Sprintf("%s/%d", who, n)}
 		if err := insist(ctx, func(key client.Option) error {
 			_, err := c.Send(ctx, in, key)
@@ -127,7 +134,7 @@ func TestAcceptance_F03_F04_CutsLoseAndDoubleNothing(t *testing.T) {
 		c := w.Client()
 		wg.Go(func() {
 			var err error
-			sent[i], err = sendAll(ctx, c, w.DispatchId, func(n int) bool { return n >= 50 && closed(over) || n >= 900 })
+			sent[i], err = sendAll(ctx, c, w.DispatchId, over)
 			if err != nil {
 				t.Error(err)
 			}
@@ -136,6 +143,7 @@ func TestAcceptance_F03_F04_CutsLoseAndDoubleNothing(t *testing.T) {
 	consumer := p.Home.Client(run.Token)
 	drained := begin(t, func() ([]api.Message, error) { return collect(ctx, consumer, run.Box(), len(workers)) })
 	wg.Wait()
+	must(t, ctx.Err())
 	for _, w := range workers {
 		get[api.SendResult](t, w.Caller(), append(w.report("succeeded", "all sent"), "--wait-verdict", "--timeout", "60s")...)
 	}
@@ -150,7 +158,7 @@ func TestAcceptance_F03_F04_CutsLoseAndDoubleNothing(t *testing.T) {
 	t.Logf("%d cuts, %v messages", cuts, sent)
 }
 
-func closed(c chan struct{}) bool {
+func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true

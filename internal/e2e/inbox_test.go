@@ -234,7 +234,9 @@ func TestAcceptance_I12_ManySendersKeepTheirOrder(t *testing.T) {
 		c := h.Client("")
 		wg.Go(func() {
 			for i := range each {
-				if _, err := c.Send(t.Context(), message(run, "status", fmt.Sprintf("%d/%d", s, i))); err != nil {
+				in := message(run, "status", fmt.Sprintf("%d/%d", s, i))
+				err := insist(t.Context(), func(key client.Option) error { _, err := c.Send(t.Context(), in, key); return err })
+				if err != nil {
 					t.Error(err)
 					return
 				}

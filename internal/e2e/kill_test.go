@@ -75,7 +75,10 @@ func newTorture(t testing.TB, each int) *torture {
 // send sends until the kills are over, then reports.
 func (x *torture) send(ctx context.Context, i int, c *client.Client) error {
 	w := x.workers[i]
-	for n := 0; !closed(x.over) && n < 950; n++ {
+	ticker := time.NewTicker(pace)
+	defer ticker.Stop()
+	for n := 0; !closed(x.over); n++ {
+		<-ticker.C
 		if err := x.one(ctx, i, c, api.MessageSend{Type: "status", Subject: w.DispatchId, Body: fmt.Sprintf("%s/%d", w.DispatchId, n)}); err != nil {
 			return err
 		}

@@ -38,18 +38,40 @@ const (
 	PrefixWorker   = "worker_"
 )
 
-// NewRunID and its fellows mint ids; the hub that owns the object calls them.
-func NewRunID() RunID           { return RunID(id.New(PrefixRun)) }
-func NewTaskID() TaskID         { return TaskID(id.New(PrefixTask)) }
+// The constructors mint ids; the hub that owns the object calls them.
+
+// NewRunID mints the id of a Run.
+func NewRunID() RunID { return RunID(id.New(PrefixRun)) }
+
+// NewTaskID mints the id of a Task.
+func NewTaskID() TaskID { return TaskID(id.New(PrefixTask)) }
+
+// NewDispatchID mints the id of a Dispatch.
 func NewDispatchID() DispatchID { return DispatchID(id.New(PrefixDispatch)) }
+
+// NewDeliveryID mints the id of a Delivery.
 func NewDeliveryID() DeliveryID { return DeliveryID(id.New(PrefixDelivery)) }
-func NewMessageID() MessageID   { return MessageID(id.New(PrefixMessage)) }
-func NewRequestID() RequestID   { return RequestID(id.New(PrefixRequest)) }
+
+// NewMessageID mints the id of a message.
+func NewMessageID() MessageID { return MessageID(id.New(PrefixMessage)) }
+
+// NewRequestID mints the id of a request.
+func NewRequestID() RequestID { return RequestID(id.New(PrefixRequest)) }
+
+// NewTerminalID mints the id of a terminal.
 func NewTerminalID() TerminalID { return TerminalID(id.New(PrefixTerminal)) }
+
+// NewWorktreeID mints the id of a worktree.
 func NewWorktreeID() WorktreeID { return WorktreeID(id.New(PrefixWorktree)) }
-func NewRepoID() RepoID         { return RepoID(id.New(PrefixRepo)) }
-func NewPeerID() PeerID         { return PeerID(id.New(PrefixPeer)) }
-func NewInviteID() InviteID     { return InviteID(id.New(PrefixInvite)) }
+
+// NewRepoID mints the id of a repository.
+func NewRepoID() RepoID { return RepoID(id.New(PrefixRepo)) }
+
+// NewPeerID mints the id of a peer.
+func NewPeerID() PeerID { return PeerID(id.New(PrefixPeer)) }
+
+// NewInviteID mints the id of an invite.
+func NewInviteID() InviteID { return InviteID(id.New(PrefixInvite)) }
 
 // ValidID reports whether s is an id of the prefix's kind.
 func ValidID(prefix, s string) bool { return id.Valid(prefix, s) }

@@ -82,13 +82,27 @@ type Pong struct{ IntervalMS int64 }
 type Goodbye struct{ Code, Text string }
 
 // Kind names the frame's type.
-func (Hello) Kind() Kind   { return KindHello }
-func (Items) Kind() Kind   { return KindItems }
-func (Acks) Kind() Kind    { return KindAcks }
-func (Wants) Kind() Kind   { return KindWants }
-func (Credit) Kind() Kind  { return KindCredit }
-func (Ping) Kind() Kind    { return KindPing }
-func (Pong) Kind() Kind    { return KindPong }
+func (Hello) Kind() Kind { return KindHello }
+
+// Kind names the frame's type.
+func (Items) Kind() Kind { return KindItems }
+
+// Kind names the frame's type.
+func (Acks) Kind() Kind { return KindAcks }
+
+// Kind names the frame's type.
+func (Wants) Kind() Kind { return KindWants }
+
+// Kind names the frame's type.
+func (Credit) Kind() Kind { return KindCredit }
+
+// Kind names the frame's type.
+func (Ping) Kind() Kind { return KindPing }
+
+// Kind names the frame's type.
+func (Pong) Kind() Kind { return KindPong }
+
+// Kind names the frame's type.
 func (Goodbye) Kind() Kind { return KindGoodbye }
 
 const (
