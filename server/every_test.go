@@ -65,7 +65,7 @@ func (w *world) allowed(o *operation) string {
 	return w.capability
 }
 
-// TestEveryEnumAndLengthIsChecked takes the schema of each body: a value of the
+// TestEveryPropertyIsChecked takes the schema of each body: a value of the
 // wrong type for each property names that property.
 func TestEveryPropertyIsChecked(t *testing.T) {
 	w := newWorld(t)

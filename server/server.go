@@ -135,6 +135,7 @@ func (s *Server) root(guards ...func(http.Handler) http.Handler) chi.Router {
 func (s *Server) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		DisableGeneralOptionsHandler: true, // "OPTIONS *" passes the guards too
 		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), ConnContext: withConn,
 	}
 }

@@ -66,10 +66,11 @@ func keepStale(tx store.MailReader, d hub.DispatchID, m hub.Message) (bool, erro
 }
 
 // settleExit ends a Dispatch whose process is proven gone. It does nothing to
-// one that a report has settled.
+// one that a report has settled. The end of a stop is mailed only if no call
+// answered it any more.
 func settleExit(tx store.Tx, d hub.Dispatch, exit hub.ExitItem) error {
 	nd, changed, _, err := apply(tx, d, hub.Event{Kind: hub.EvExit, ExitCode: exit.ExitCode}, "")
-	if err != nil || !changed {
+	if err != nil || !changed || nd.State == hub.Stopped && d.State != hub.StopUnknown {
 		return err
 	}
 	return postEnd(tx, nd, "The worker's process "+describeExit(exit)+" without a report.")

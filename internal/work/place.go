@@ -13,7 +13,8 @@ import (
 // place is where a worker will work, resolved and checked without any effect.
 type place struct {
 	spec     hub.StartSpec
-	repo     hub.Repo     // for a new worktree
+	here     string       // top folder of the caller's directory
+	repo     hub.Repo     // of the worktree, if it has one
 	worktree hub.Worktree // the existing one, or the id and name of the new one
 	dir      string
 	agent    string // completion of the launcher
@@ -72,24 +73,39 @@ func (p place) newWorktree() NewWorktree {
 }
 
 // findRepo takes the named repository, or the registered one that the caller's
-// directory is in.
+// directory is in, as itself or as a worktree of it.
 func (s *Service) findRepo(ctx context.Context, p *place) error {
-	name := p.spec.Repo
-	if name == "" && p.spec.CurrentDir == "" {
-		return hub.Invalid("repo", "a new worktree needs --repo")
-	}
-	if name == "" {
+	if p.spec.CurrentDir != "" {
 		f, err := s.Git.Inspect(ctx, p.spec.CurrentDir)
-		if err != nil {
+		if err != nil && p.spec.Repo == "" {
 			return err
 		}
-		name = f.Path
-		p.defaults = append(p.defaults, hub.Default{Field: "repo", Value: f.Path, Source: "current_directory"})
+		p.here = f.Path
+	}
+	if p.spec.Repo == "" && p.here == "" {
+		return hub.Invalid("repo", "a new worktree needs --repo")
 	}
 	return s.Store.View(ctx, func(rx store.Rx) (err error) {
-		p.repo, err = lookupRepo(rx, name)
+		if p.spec.Repo != "" {
+			p.repo, err = lookupRepo(rx, p.spec.Repo)
+			return err
+		}
+		p.repo, err = repoAt(rx, p.here)
+		p.defaults = append(p.defaults, hub.Default{Field: "repo", Value: p.repo.Name, Source: "current_directory"})
 		return err
 	})
+}
+
+// repoAt is the repository whose top folder, or one of whose worktrees, it is.
+func repoAt(rx store.RepoReader, path string) (hub.Repo, error) {
+	w, ok, err := rx.WorktreeByPath(path)
+	if err != nil {
+		return hub.Repo{}, err
+	}
+	if ok {
+		return rx.Repo(w.Repo)
+	}
+	return lookupRepo(rx, path)
 }
 
 func lookupRepo(rx store.RepoReader, name string) (hub.Repo, error) {
@@ -124,10 +140,8 @@ func (s *Service) parentOf(rx store.RepoReader, p *place) (hub.Worktree, error) 
 	if p.spec.Parent != "" {
 		return lookupWorktree(rx, p.spec.Parent)
 	}
-	w, ok, err := rx.WorktreeByPath(filepath.Clean(p.spec.CurrentDir))
-	if err == nil && !ok {
-		p.defaults = append(p.defaults, hub.Default{Field: "parent", Value: p.repo.Path, Source: "current_directory"})
-	}
+	w, _, err := rx.WorktreeByPath(p.here)
+	p.defaults = append(p.defaults, hub.Default{Field: "parent", Value: p.here, Source: "current_directory"})
 	return w, err
 }
 
@@ -196,8 +210,11 @@ func (s *Service) resolveExisting(ctx context.Context, p *place) error {
 		return s.resolveDir(ctx, p, path)
 	}
 	return s.Store.View(ctx, func(rx store.Rx) (err error) {
-		p.worktree, err = lookupWorktree(rx, p.spec.Worktree)
+		if p.worktree, err = lookupWorktree(rx, p.spec.Worktree); err != nil {
+			return err
+		}
 		p.dir = p.worktree.Path
+		p.repo, err = rx.Repo(p.worktree.Repo)
 		return err
 	})
 }
@@ -212,9 +229,11 @@ func (s *Service) resolveDir(ctx context.Context, p *place, dir string) error {
 	}
 	return s.Store.View(ctx, func(rx store.Rx) error {
 		w, ok, err := rx.WorktreeByPath(p.dir)
-		if ok {
-			p.worktree = w
+		if err != nil || !ok {
+			return err
 		}
+		p.worktree = w
+		p.repo, err = rx.Repo(w.Repo)
 		return err
 	})
 }
