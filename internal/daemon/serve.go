@@ -64,7 +64,7 @@ func newLog(cfg config.Config) *slog.Logger {
 // openStore opens the database; one that fails stops the hub, so that the next
 // start reads what the disk really holds.
 func openStore(ctx context.Context, h home, bus *signal.Bus, stop context.CancelCauseFunc, log *slog.Logger) (*sqlite.Store, error) {
-	return sqlite.Open(ctx, sqlite.Config{
+	st, err := sqlite.Open(ctx, sqlite.Config{
 		Path: h.database(), FreeSpaceMin: freeSpaceMin, Log: log,
 		Publish: func(signals []hub.Signal) {
 			for _, s := range signals {
@@ -76,6 +76,22 @@ func openStore(ctx context.Context, h home, bus *signal.Bus, stop context.Cancel
 			stop(&hub.Error{Code: hub.CodeInternal, Message: "the store has failed", Err: err})
 		},
 	})
+	return st, withFix(err)
+}
+
+// withFix adds what to do about a data directory that cannot be used.
+func withFix(err error) error {
+	e, ok := errors.AsType[*hub.Error](err)
+	if !ok || e.Hint != "" {
+		return err
+	}
+	switch e.Code {
+	case hub.CodeDataDirLocked:
+		e.Hint = "a hub runs there already: stop it, or set WAVEHUB_HOME to another folder"
+	case hub.CodeDataDirInvalid:
+		e.Hint = "set WAVEHUB_DATA_DIR to another folder, or put a backup in place"
+	}
+	return err
 }
 
 func serveStore(ctx context.Context, cfg config.Config, b Build, h home, st *sqlite.Store, bus *signal.Bus, log *slog.Logger, ready func(url, hubID string)) error {
