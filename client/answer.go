@@ -78,7 +78,7 @@ func readAnswer(resp *http.Response, p *patience) ([]byte, error) {
 // failure returns the problem that an answer is, or nil for a result. A wait
 // that fails after its first byte has status 200 and {"problem": …}.
 func failure(resp *http.Response, raw []byte) *Error {
-	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 && !isProblem(resp) {
 		var late api.WaitFailure
 		if firstKey(raw) != "problem" || json.Unmarshal(raw, &late) != nil {
 			return nil

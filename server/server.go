@@ -136,7 +136,7 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" passes the guards too
-		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), ConnContext: withConn,
+		ErrorLog:                     slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), ConnContext: withConn,
 	}
 }
 

@@ -13,17 +13,22 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 )
 
-// maxDepth is how deep arrays and objects may nest.
-const maxDepth = 32
+// Bounds of a document: how deep arrays and objects may nest, and how many
+// values it may hold. No document of the API needs a tenth of the latter; a
+// body is decoded before its sender is known, and must not cost more than that.
+const (
+	maxDepth  = 32
+	maxValues = 100_000
+)
 
 // parseStrict decodes one JSON document, numbers as json.Number. It refuses
-// what decoders disagree about: a second document, duplicate keys, text that
-// is not valid Unicode, numbers that no float64 holds, and deep nesting.
+// what decoders disagree about (a second document, duplicate keys, text that is
+// not valid Unicode, numbers that no float64 holds) and what is out of bounds.
 func parseStrict(raw []byte) (any, error) {
 	if !utf8.Valid(raw) {
 		return nil, malformed("it is not valid UTF-8")
 	}
-	p := parser{json.NewDecoder(bytes.NewReader(raw))}
+	p := &parser{dec: json.NewDecoder(bytes.NewReader(raw))}
 	p.dec.UseNumber()
 	v, err := p.value(0)
 	if err != nil {
@@ -52,9 +57,15 @@ func jsonError(err error) error {
 	return malformed("it ends too early")
 }
 
-type parser struct{ dec *json.Decoder }
+type parser struct {
+	dec    *json.Decoder
+	values int
+}
 
-func (p parser) value(depth int) (any, error) {
+func (p *parser) value(depth int) (any, error) {
+	if p.values++; p.values > maxValues {
+		return nil, malformed("it holds more than %d values", maxValues)
+	}
 	tok, err := p.dec.Token()
 	if err != nil {
 		return nil, err
@@ -76,7 +87,7 @@ func (p parser) value(depth int) (any, error) {
 	return tok, nil
 }
 
-func (p parser) object(depth int) (any, error) {
+func (p *parser) object(depth int) (any, error) {
 	out := map[string]any{}
 	for p.dec.More() {
 		tok, err := p.dec.Token()
@@ -100,7 +111,7 @@ func (p parser) object(depth int) (any, error) {
 	return out, err
 }
 
-func (p parser) array(depth int) (any, error) {
+func (p *parser) array(depth int) (any, error) {
 	out := []any{}
 	for p.dec.More() {
 		v, err := p.value(depth)

@@ -10,6 +10,7 @@ import (
 	"github.com/wavehub/wavehub/internal/config"
 	"github.com/wavehub/wavehub/internal/group"
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/metrics"
 	"github.com/wavehub/wavehub/internal/signal"
 	"github.com/wavehub/wavehub/internal/sqlite"
 	"github.com/wavehub/wavehub/internal/store"
@@ -37,11 +38,12 @@ func Serve(ctx context.Context, cfg config.Config, b Build, ready func(url, hubI
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	bus := &signal.Bus{}
-	st, err := openStore(ctx, h, bus, cancel, log)
+	meter := metrics.New()
+	st, err := openStore(ctx, h, bus, meter, cancel, log)
 	if err != nil {
 		return err
 	}
-	err = serveStore(ctx, cfg, b, h, st, bus, log, ready)
+	err = serveStore(ctx, parts{cfg: cfg, build: b, home: h, store: st, bus: bus, meter: meter, log: log}, ready)
 	return errors.Join(err, fatal(ctx), st.Close())
 }
 
@@ -63,9 +65,9 @@ func newLog(cfg config.Config) *slog.Logger {
 
 // openStore opens the database; one that fails stops the hub, so that the next
 // start reads what the disk really holds.
-func openStore(ctx context.Context, h home, bus *signal.Bus, stop context.CancelCauseFunc, log *slog.Logger) (*sqlite.Store, error) {
+func openStore(ctx context.Context, h home, bus *signal.Bus, meter *metrics.Metrics, stop context.CancelCauseFunc, log *slog.Logger) (*sqlite.Store, error) {
 	st, err := sqlite.Open(ctx, sqlite.Config{
-		Path: h.database(), FreeSpaceMin: freeSpaceMin, Log: log,
+		Path: h.database(), FreeSpaceMin: freeSpaceMin, Log: log, Committed: meter.WriterGroup,
 		Publish: func(signals []hub.Signal) {
 			for _, s := range signals {
 				bus.Publish(string(s.Topic), s.Key)
@@ -94,14 +96,15 @@ func withFix(err error) error {
 	return err
 }
 
-func serveStore(ctx context.Context, cfg config.Config, b Build, h home, st *sqlite.Store, bus *signal.Bus, log *slog.Logger, ready func(url, hubID string)) error {
-	ln, err := listen(cfg)
+func serveStore(ctx context.Context, p parts, ready func(url, hubID string)) error {
+	ln, err := listen(p.cfg)
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
 	loops, jobs := group.New(context.WithoutCancel(ctx)), group.New(context.WithoutCancel(ctx))
-	x, err := assemble(ctx, parts{cfg: cfg, build: b, home: h, store: st, bus: bus, ln: ln, jobs: jobs, log: log})
+	p.ln, p.jobs = ln, jobs
+	x, err := assemble(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -109,7 +112,7 @@ func serveStore(ctx context.Context, cfg config.Config, b Build, h home, st *sql
 		return err
 	}
 	x.start(loops)
-	err = x.serve(ctx, ln, func() { ready(x.url, h.identity.HubID) })
+	err = x.serve(ctx, ln, func() { ready(x.url, p.home.identity.HubID) })
 	err = errors.Join(err, stopGroups(jobs, loops))
 	x.fed.links.Close()
 	return err

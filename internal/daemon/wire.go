@@ -17,6 +17,7 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/keystore"
 	"github.com/wavehub/wavehub/internal/mail"
+	"github.com/wavehub/wavehub/internal/metrics"
 	"github.com/wavehub/wavehub/internal/peer"
 	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
@@ -37,6 +38,7 @@ type parts struct {
 	home  home
 	store *sqlite.Store
 	bus   *signal.Bus
+	meter *metrics.Metrics
 	ln    net.Listener
 	jobs  *group.Group // operations that outlive their callers
 	log   *slog.Logger
@@ -173,7 +175,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 		Hosts: x.hosts(), APIRemote: x.cfg.APIRemote,
 		APITLS:   &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
 		PeerTLS:  x.fed.tls(ctx, x.home),
-		Draining: x.draining, Log: x.log,
+		Draining: x.draining, Metrics: x.meter, Log: x.log,
 		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
 	})
 	return err

@@ -16,9 +16,9 @@ import (
 	"github.com/wavehub/wavehub/openapi/api"
 )
 
-// chaos cuts the proxy's connections at random bytes, n times; done is closed
-// after the last cut or with ctx.
-func chaos(ctx context.Context, p *testkit.Proxy, rng *rand.Rand, n int) (done chan struct{}) {
+// chaos cuts the proxy's connections at random bytes, n times, and calls after
+// behind each cut; done is closed after the last one or with ctx.
+func chaos(ctx context.Context, p *testkit.Proxy, rng *rand.Rand, n int, after func()) (done chan struct{}) {
 	done = make(chan struct{})
 	go func() {
 		defer close(done)
@@ -35,6 +35,7 @@ func chaos(ctx context.Context, p *testkit.Proxy, rng *rand.Rand, n int) (done c
 					return
 				}
 			}
+			after()
 		}
 	}()
 	return done
@@ -124,10 +125,16 @@ func TestAcceptance_F03_F04_CutsLoseAndDoubleNothing(t *testing.T) {
 	workers := []Worker{run.heldWorker(t, p.Worker, p.Place()...), run.heldWorker(t, p.Worker, p.Place()...)}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed: %d", seed)
-	cuts := scaled(t, 5, 20, 200)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(30+5*cuts)*time.Second)
+	cuts := scaled(t, 8, 30, 300)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(30+40*cuts)*time.Second)
 	defer cancel()
-	over := chaos(ctx, proxy, rand.New(rand.NewPCG(seed, 3)), cuts)
+	home := p.Home.Client("")
+	over := chaos(ctx, proxy, rand.New(rand.NewPCG(seed, 3)), cuts, func() {
+		// A call that names the peer makes its hub dial again at once.
+		if _, err := home.Peer(ctx, p.Worker.Name); err != nil {
+			t.Error(err)
+		}
+	})
 	var wg sync.WaitGroup
 	sent := make([]int, len(workers))
 	for i, w := range workers {

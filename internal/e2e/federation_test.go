@@ -229,3 +229,24 @@ func TestAcceptance_F11_CodesAreUsedOnce(t *testing.T) {
 		t.Errorf("the peers are %+v", list.Peers)
 	}
 }
+
+// A link that has long been down is dialled at the end of a growing pause. A
+// command that names the peer does not wait for that.
+func TestLink_ACommandThatNamesThePeerDialsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := Pairing{Home: StartHub(t, "home"), Worker: StartHub(t, "worker"), Root: t.TempDir()}
+	proxy := newProxy(t, p.Worker)
+	Pair(t, p.Home, p.Worker, p.Root, "https://"+proxy.Addr())
+	c := p.Home.Client("")
+	state := func() string {
+		d, err := c.Peer(t.Context(), "worker")
+		must(t, err)
+		return string(d.Link.State)
+	}
+	eventually(t, "the link is up", 20*time.Second, func() bool { return state() == "up" })
+	proxy.Refuse(true)
+	proxy.CutAll()
+	<-time.After(4 * time.Second) // the pause has grown to seconds
+	proxy.Refuse(false)
+	eventually(t, "a command has the link dialled", 1500*time.Millisecond, func() bool { return state() == "up" })
+}

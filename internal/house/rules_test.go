@@ -16,7 +16,7 @@ const everything = "*"
 
 // testOnly are imported by tests and by each other, never by the product.
 // A name that ends in "/..." stands for the package and all below it.
-var testOnly = []string{"internal/testkit/...", "internal/storetest", "internal/e2e/...", "internal/house"}
+var testOnly = []string{"internal/testkit/...", "internal/storetest", "internal/e2e/...", "internal/house", "server/servertest"}
 
 // importRules says which of this module's packages each package may import
 // outside its tests. A package that is not a key is not allowed to exist; an
@@ -41,10 +41,11 @@ var importRules = map[string][]string{
 	"internal/sqlite":   withLeaves("internal/hub", "internal/store"),
 	"internal/config":   withLeaves(),
 
-	"relay/wire":      {"internal/hub"},
-	"relay":           withLeaves("internal/hub", "relay/wire"),
-	"openapi/api":     {},
-	"openapi/peerapi": {"internal/hub"},
+	"relay/wire":        {"internal/hub"},
+	"relay":             withLeaves("internal/hub", "relay/wire"),
+	"openapi/api":       {},
+	"openapi/peerapi":   {"internal/hub"},
+	"server/servertest": withLeaves("openapi/api", "server"),
 	"server": withLeaves("openapi/api", "openapi/peerapi", "internal/hub", "internal/store", "internal/receipt",
 		"internal/run", "internal/mail", "internal/dispatch", "internal/work", "internal/peer"),
 

@@ -32,6 +32,9 @@ type Config struct {
 	Log *slog.Logger
 	// Now is the clock of Tx.Now; nil is the system's.
 	Now func() hub.Micros
+	// Committed is told of each group that wrote: its closures, and the time of
+	// its work and COMMIT. It must not block. nil drops it.
+	Committed func(closures int, took time.Duration)
 	// Hook is called by the writer at before_commit, after_commit and
 	// before_answer of each group that wrote, and by the checkpointer at
 	// checkpoint. It is for tests that crash or delay there; nil in production.
@@ -77,6 +80,9 @@ func (cfg Config) withDefaults() Config {
 	}
 	if cfg.Now == nil {
 		cfg.Now = func() hub.Micros { return hub.MicrosOf(time.Now()) }
+	}
+	if cfg.Committed == nil {
+		cfg.Committed = func(int, time.Duration) {}
 	}
 	if cfg.Hook == nil {
 		cfg.Hook = func(string) {}

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
@@ -49,6 +50,7 @@ type group struct {
 	bytes int
 	wrote bool
 	now   hub.Micros
+	began time.Time
 }
 
 // answer gives each closure its own answer, or all of them err if it is set.
@@ -165,7 +167,7 @@ func (w *writer) fill(first *job) (*group, error) {
 
 // begin opens a transaction for a group that starts with the job.
 func (w *writer) begin(first *job) (*group, error) {
-	g := &group{now: w.cfg.Now(), jobs: []*job{first}}
+	g := &group{now: w.cfg.Now(), began: time.Now(), jobs: []*job{first}}
 	w.cur = g
 	if _, err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return g, fmt.Errorf("beginning a transaction: %w", err)
@@ -282,6 +284,7 @@ func (w *writer) settle(g *group) {
 	}
 	w.cfg.Hook("after_commit")
 	w.committed(g.bytes)
+	w.cfg.Committed(len(g.jobs), time.Since(g.began))
 	w.publish(g)
 	w.cfg.Hook("before_answer")
 	g.answer(nil)
