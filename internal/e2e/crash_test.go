@@ -26,7 +26,7 @@ type starter struct {
 func newStarter(t *testing.T, run Coordinator, place ...string) starter {
 	t.Helper()
 	s := starter{run: run, witness: filepath.Join(t.TempDir(), "w")}
-	s.task = run.Task("echo ran >> " + s.witness + "; " + done + "once")
+	s.task = run.Task("echo ran >> " + s.witness + "\nuntil " + done + "once; do sleep 0.05; done")
 	s.args = append([]string{"worker", "start", "--task", s.task, "--retry-request", id.New("req_"), "--timeout", "20s", "--json"}, place...)
 	return s
 }
@@ -48,16 +48,14 @@ func (s starter) crash(t *testing.T, victim *Hub, after time.Duration) api.Start
 	<-time.After(after)
 	victim.Restart()
 	call.get(t, commandLimit)
-	var receipt api.StartReceipt
-	eventually(t, "the outcome of the start is known", 40*time.Second, func() bool {
-		r := s.run.CLI(s.args...)
-		if r.Code != 0 && r.Code != 1 {
-			return false
+	r, deadline := s.run.CLI(s.args...), time.Now().Add(30*time.Second)
+	for ; r.Code != 0 && r.Code != 1; r = s.run.CLI(s.args...) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s was killed after %s, and the outcome of the start stays unknown: exit %d\n%s%s", victim.Name, after, r.Code, r.Stdout, r.Stderr)
 		}
-		receipt = decode[api.StartReceipt](t, r.Stdout)
-		return true
-	})
-	return receipt
+		<-time.After(50 * time.Millisecond)
+	}
+	return decode[api.StartReceipt](t, r.Stdout)
 }
 
 // judge compares what the hub says of the start with what happened.

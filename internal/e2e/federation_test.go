@@ -95,6 +95,36 @@ func TestAcceptance_F02_LostAfterSendIsUnknownAndThenKnown(t *testing.T) {
 	}
 }
 
+// A report that settles the Dispatch proves that it had started: the request
+// whose answer was lost is then answered by that, and not unknown for ever.
+func TestAcceptance_F02_AReportAnswersALostStart(t *testing.T) {
+	t.Parallel()
+	p := Pairing{Home: StartHub(t, "home"), Worker: StartHub(t, "worker"), Root: t.TempDir()}
+	m := newMuter(t, strings.TrimPrefix(p.Worker.Endpoint().URL, "https://"))
+	Pair(t, p.Home, p.Worker, p.Root, m.Addr())
+	run := p.Home.NewRun("lost and reported")
+	witness := filepath.Join(p.Root, "witness")
+	task := run.Task(done + "early; echo ran >> '" + witness + "'")
+	m.set(func() bool { return len(p.Worker.spawns()) > 0 })
+	args := append([]string{"worker", "start", "--task", task, "--retry-request", id.New("req_"), "--timeout", "60s", "--json"}, p.Place()...)
+	call := begin(t, func() (Result, error) { return run.CLI(args...), nil })
+	eventually(t, "the worker has reported", 30*time.Second, func() bool { return exists(witness) })
+	m.cut()
+	if r := call.get(t, commandLimit).value; r.Code != 10 {
+		t.Fatalf("the lost start: exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	m.set(func() bool { return false })
+	m.cut()
+	if done := run.Check("--types", "worker_done"); done.Count != 1 || reportOf(done.Messages[0]).Outcome != "succeeded" {
+		t.Fatalf("the report is %+v", done.Messages)
+	}
+	r := run.CLI(args...)
+	receipt := decode[api.StartReceipt](t, r.Stdout)
+	if r.Code != 0 || receipt.State != "ready" || receipt.DispatchState != "succeeded" || run.State(task) != "completed" {
+		t.Errorf("the same request: exit %d, %s, %s, Task %s", r.Code, receipt.State, receipt.DispatchState, run.State(task))
+	}
+}
+
 func TestAcceptance_F05_AWorkerFinishesWhileItsHomeIsDown(t *testing.T) {
 	t.Parallel()
 	p := NewPair(t)

@@ -261,3 +261,16 @@ func TestAcceptance_L11_L12_Dependencies(t *testing.T) {
 		t.Errorf("%d Tasks exist", len(all.Tasks))
 	}
 }
+
+func TestAcceptance_L07_AnEndClosesQuestions(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	run := h.NewRun("closed questions")
+	w := run.heldWorker(t, h)
+	ask := begin(t, func() (Result, error) { return w.Caller().CLI("ask", "--question", "Go on?", "--timeout", "60s", "--json"), nil })
+	q := run.Check("--types", "question").Messages[0]
+	get[api.StopResult](t, run.Caller, "worker", "abandon", w.DispatchId)
+	ask.get(t, 10*time.Second).value.problem(t, "dispatch_inactive")
+	refused(t, run.Caller, "dispatch_inactive", "reply", "--id", q.MessageId, "--body", "yes")
+	refused(t, run.Caller, "dispatch_inactive", "send", "--to", "dispatch:"+w.DispatchId, "--type", "guidance", "--subject", "s", "--body", "b")
+}
