@@ -207,6 +207,10 @@ func (g *Git) retry(ctx context.Context, c call) error {
 	return err
 }
 
+// contended reports whether git met another process at work: a lock, or a
+// worktree that is being made and whose files are not all there yet. It has
+// changed nothing then.
 func contended(err error) bool {
-	return said(err, ".lock': File exists") || said(err, "could not lock config file")
+	halfMade := said(err, "failed to read") && said(err, "/worktrees/")
+	return halfMade || said(err, ".lock': File exists") || said(err, "could not lock config file")
 }
