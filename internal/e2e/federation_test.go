@@ -99,6 +99,12 @@ func TestAcceptance_F02_LostAfterSendIsUnknownAndThenKnown(t *testing.T) {
 // whose answer was lost is then answered by that, and not unknown for ever.
 func TestAcceptance_F02_AReportAnswersALostStart(t *testing.T) {
 	t.Parallel()
+	for name, meanwhile := range map[string]func(p Pairing){"cut": func(Pairing) {}, "home killed": func(p Pairing) { p.Home.Restart() }} {
+		t.Run(name, func(t *testing.T) { testLostAndReported(t, meanwhile) })
+	}
+}
+
+func testLostAndReported(t *testing.T, meanwhile func(Pairing)) {
 	p := Pairing{Home: StartHub(t, "home"), Worker: StartHub(t, "worker"), Root: t.TempDir()}
 	m := newMuter(t, strings.TrimPrefix(p.Worker.Endpoint().URL, "https://"))
 	Pair(t, p.Home, p.Worker, p.Root, m.Addr())
@@ -110,6 +116,7 @@ func TestAcceptance_F02_AReportAnswersALostStart(t *testing.T) {
 	call := begin(t, func() (Result, error) { return run.CLI(args...), nil })
 	eventually(t, "the worker has reported", 30*time.Second, func() bool { return exists(witness) })
 	m.cut()
+	meanwhile(p)
 	if r := call.get(t, commandLimit).value; r.Code != 10 {
 		t.Fatalf("the lost start: exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
 	}

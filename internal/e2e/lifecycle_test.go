@@ -267,7 +267,9 @@ func TestAcceptance_L07_AnEndClosesQuestions(t *testing.T) {
 	h := StartHub(t, "mac")
 	run := h.NewRun("closed questions")
 	w := run.heldWorker(t, h)
-	ask := begin(t, func() (Result, error) { return w.Caller().CLI("ask", "--question", "Go on?", "--timeout", "60s", "--json"), nil })
+	ask := begin(t, func() (Result, error) {
+		return w.Caller().CLI("ask", "--question", "Go on?", "--timeout", "60s", "--json"), nil
+	})
 	q := run.Check("--types", "question").Messages[0]
 	get[api.StopResult](t, run.Caller, "worker", "abandon", w.DispatchId)
 	ask.get(t, 10*time.Second).value.problem(t, "dispatch_inactive")

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -116,5 +117,39 @@ func (r Result) clean(t testing.TB) {
 	decode[map[string]any](t, r.Stdout)
 	if r.Code != 0 || r.Stderr != "" || strings.Count(r.Stdout, "\n") != 1 {
 		t.Errorf("%q: %+v", r.Args, r)
+	}
+}
+
+func TestVerbs_ExitCodesOfWaits(t *testing.T) {
+	t.Parallel()
+	p := NewPair(t)
+	run := p.Home.NewRun("waits")
+	local, remote := run.heldWorker(t, p.Home), run.heldWorker(t, p.Worker, p.Place()...)
+	cmd, wait := run.startWaiting(t, "check", "--wait", "--timeout", "5m")
+	must(t, cmd.Process.Signal(os.Interrupt))
+	wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("an interrupted wait exits %d", code)
+	}
+	for _, x := range []struct {
+		code int
+		args []string
+	}{
+		{0, local.report("succeeded", "one")}, {0, local.report("succeeded", "one")}, {5, local.report("failed", "two")},
+	} {
+		if r := local.Caller().CLI(append(x.args, "--wait-verdict")...); r.Code != x.code {
+			t.Errorf("%q: exit %d, want %d\n%s%s", x.args, r.Code, x.code, r.Stdout, r.Stderr)
+		}
+	}
+	p.Home.Kill()
+	if r := remote.Caller().CLI(append(remote.report("succeeded", "x"), "--wait-verdict", "--timeout", "200ms")...); r.Code != 7 {
+		t.Errorf("a verdict that does not come: exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	p.Home.Start()
+	if r := remote.Caller().CLI(append(remote.report("succeeded", "x"), "--wait-verdict", "--timeout", "60s", "--json")...); r.Code != 0 {
+		t.Errorf("the verdict on the repeated report: exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if r := remote.Caller().CLI("ask", "--question", "Late?", "--timeout", "1s"); r.Code != exitOf(t, "dispatch_inactive") {
+		t.Errorf("ask after the report: exit %d\n%s", r.Code, r.Stderr)
 	}
 }

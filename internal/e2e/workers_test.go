@@ -258,3 +258,22 @@ func TestAcceptance_L08_AbandonSignalsNobody(t *testing.T) {
 		t.Errorf("the Task is %s", s)
 	}
 }
+
+func TestAcceptance_W13_AKilledSupervisorProvesNothing(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	run := h.NewRun("supervisor")
+	w := run.heldWorker(t, h)
+	s := h.spawns()[0]
+	must(t, syscall.Kill(s.Supervisor.PID, syscall.SIGKILL))
+	eventually(t, "the supervisor is gone", 10*time.Second, func() bool { return !running(s.Supervisor) })
+	eventually(t, "the worker is no longer called live", 10*time.Second, func() bool {
+		return run.Show(w.DispatchId).Observation.Process != "live"
+	})
+	if d := run.Show(w.DispatchId).Dispatch; d.State != "ready" {
+		t.Errorf("a lost supervisor made it %s", d.State)
+	}
+	if v := verdict(t, w.Caller(), w.report("succeeded", "still here")...); v != "accepted" {
+		t.Errorf("its report is %s", v)
+	}
+}
