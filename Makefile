@@ -26,6 +26,7 @@ VERSION = $(shell git describe --always --dirty 2>/dev/null || echo dev)
 VCS     = $(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
 BUILD   = $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-X main.version=$(VERSION)'
 export GOFLAGS := -buildvcs=false $(GOFLAGS)
+export WAVEHUB_BIN_DIR := bin
 
 TOOLS     := bin/tools
 GENERATED := openapi/openapi.yaml openapi/peer.yaml internal/hub/codes_gen.go client/codes_gen.go \

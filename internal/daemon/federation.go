@@ -133,11 +133,35 @@ func (f *federation) tls(ctx context.Context, h home) *tls.Config {
 	return peer.ServerConfig(ctx, h.identity, f.peers)
 }
 
-// remote fits the peer API to work.Remote.
-type remote struct{ *peer.Client }
+// remote fits the peer API to work.Remote. A command that names a peer ends the
+// pause before the next try to reach it; a link that is up is left alone.
+type remote struct {
+	client *peer.Client
+	kick   func(hub.PeerID)
+}
+
+func (r remote) Probe(ctx context.Context, id hub.PeerID, body []byte) (hub.Probe, error) {
+	r.kick(id)
+	return r.client.Probe(ctx, id, body)
+}
+
+func (r remote) Start(ctx context.Context, id hub.PeerID, key hub.RequestID, body []byte) (hub.Receipt, error) {
+	return r.client.Start(ctx, id, key, body)
+}
+
+func (r remote) Show(ctx context.Context, id hub.PeerID, d hub.DispatchID) (hub.PeerShow, error) {
+	r.kick(id)
+	return r.client.Show(ctx, id, d)
+}
+
+func (r remote) Stop(ctx context.Context, id hub.PeerID, key hub.RequestID, d hub.DispatchID, in hub.PeerStop) (hub.StopEvidence, error) {
+	r.kick(id)
+	return r.client.Stop(ctx, id, key, d, in)
+}
 
 func (r remote) Output(ctx context.Context, id hub.PeerID, d hub.DispatchID, q work.OutputQuery) (hub.OutputPage, error) {
-	return r.Client.Output(ctx, id, d, peer.OutputQuery(q))
+	r.kick(id)
+	return r.client.Output(ctx, id, d, peer.OutputQuery(q))
 }
 
 // answerLost reports whether a peer may have accepted what failed with err: its

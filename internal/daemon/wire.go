@@ -145,7 +145,7 @@ func (x *hubParts) wireWork(context.Context) error {
 	}
 	x.work = work.New(work.Config{
 		Store: x.store, Gate: x.gate, Terminals: terminals, Git: g, Agents: launchers,
-		Remote: remote{x.fed.client}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
+		Remote: remote{x.fed.client, x.fed.home.Kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
 		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.home.identity.Fingerprint},
 		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },
 		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
@@ -195,6 +195,9 @@ func (x *hubParts) peerOf(r *http.Request) (hub.Peer, bool, error) {
 	p, err := x.fed.peers.Admit(r.Context(), peer.KeyOf(r.TLS))
 	if hub.IsCode(err, hub.CodeInvalidToken) {
 		return p, false, nil
+	}
+	if err == nil {
+		x.fed.home.Kick(p.ID) // whoever calls can be called
 	}
 	return p, err == nil, err
 }

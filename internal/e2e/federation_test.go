@@ -283,7 +283,7 @@ func TestLink_ACommandThatNamesThePeerDialsAtOnce(t *testing.T) {
 	eventually(t, "the link is up", 20*time.Second, func() bool { return state() == "up" })
 	proxy.Refuse(true)
 	proxy.CutAll()
-	<-time.After(4 * time.Second) // the pause has grown to seconds
+	<-time.After(7 * time.Second) // the pause has grown to 4 s and more
 	proxy.Refuse(false)
 	eventually(t, "a command has the link dialled", 1500*time.Millisecond, func() bool { return state() == "up" })
 }

@@ -49,6 +49,7 @@ func TestVerbs_ExitCodesAreThoseOfTheCatalogue(t *testing.T) {
 	run := h.NewRun("codes")
 	c := run.Caller
 	w := run.heldWorker(t, h)
+	h.NewRun("has the terminal that these tests may be run from")
 	for _, x := range []struct {
 		code string
 		by   Caller

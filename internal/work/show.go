@@ -111,14 +111,11 @@ func (s *Service) link(d hub.Dispatch) string {
 	return "down"
 }
 
-// reconcile applies an owner's proof of an unknown start. An absent attachment
-// proves nothing: the request may still arrive.
+// reconcile applies an owner's proof of a start whose receipt is unknown, also
+// when a report has settled the Dispatch meanwhile. An absent attachment proves
+// nothing: the request may still arrive.
 func (s *Service) reconcile(ctx context.Context, d hub.Dispatch, shown hub.PeerShow) error {
-	if d.State != hub.StartUnknown || !shown.Attached || shown.Receipt.Dispatch != d.ID {
-		return nil
-	}
-	ev := eventOf(shown.Receipt)
-	if ev == hub.EvStartLost {
+	if !shown.Attached || shown.Receipt.Dispatch != d.ID || eventOf(shown.Receipt) == hub.EvStartLost {
 		return nil
 	}
 	var begun hub.Receipt
@@ -126,7 +123,7 @@ func (s *Service) reconcile(ctx context.Context, d hub.Dispatch, shown hub.PeerS
 		begun, err = rx.StartReceipt(d.ID)
 		return err
 	})
-	if err != nil {
+	if err != nil || begun.State != hub.StartOutcomeUnknown {
 		return err
 	}
 	_, err = s.endRemote(ctx, d, begun, shown.Receipt, nil)
