@@ -1,0 +1,64 @@
+//go:build unix
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestReadme_TheTourWorksWhenPasted runs the commands of the README's tour as
+// they stand there, from the first hub to the last curl.
+func TestReadme_TheTourWorksWhenPasted(t *testing.T) {
+	for _, tool := range []string{"bash", "jq", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("the tour needs %s: %v", tool, err)
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	script := tour(t, string(raw), home)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-m", "-c", script)
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + filepath.Dir(wavehubBin) + ":" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + runtimeDir}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"succeeded", "go version go", "ready", "run_"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the tour shows no %q:\n%s", want, out)
+		}
+	}
+}
+
+// tour takes the indented commands of the first part of "Five minutes". What is
+// built and where the hub lives are the test's own; the hub is ended in any case.
+func tour(t *testing.T, readme, home string) string {
+	t.Helper()
+	_, part, ok := strings.Cut(readme, "## Five minutes")
+	part, _, ok2 := strings.Cut(part, "### Workers on another machine")
+	if !ok || !ok2 {
+		t.Fatal("the README has no tour between its headings")
+	}
+	lines := []string{"trap 'kill %1 2>/dev/null || true; wait' EXIT"}
+	for line := range strings.SplitSeq(part, "\n") {
+		if cmd, ok := strings.CutPrefix(line, "    "); ok && cmd != "make build" {
+			lines = append(lines, strings.ReplaceAll(cmd, "/tmp/wavehub-tour", home))
+		}
+	}
+	if len(lines) < 12 {
+		t.Fatalf("the tour has only %d lines", len(lines))
+	}
+	return strings.Join(lines, "\n")
+}
