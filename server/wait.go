@@ -45,7 +45,7 @@ func (s *Server) patiently(w http.ResponseWriter, r *http.Request, run func(cont
 	switch cause := context.Cause(ctx); {
 	case cause == errLeft:
 		return
-	case cause == errDraining && errors.Is(err, context.Canceled):
+	case cause == errDraining && errors.Is(err, context.Canceled) && !hub.IsCode(err, hub.CodeOutcomeUnknown):
 		err = errDraining
 	}
 	k.finish(status, body, err)

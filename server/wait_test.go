@@ -155,10 +155,10 @@ func TestDrainingEndsWaits(t *testing.T) {
 		method: "POST", path: "/v1/tasks/" + task + "/workers", body: `{"worktree":"path:/x","agent":"fake"}`, token: w.operator,
 	})
 	close(w.draining)
-	for name, body := range map[string]io.Reader{"check": check, "start": start} {
+	for code, body := range map[string]io.Reader{"hub_draining": check, "outcome_unknown": start} {
 		problem, _ := document(t, body)["problem"].(map[string]any)
-		if problem["code"] != "hub_draining" || problem["retry"] != "same_request" {
-			t.Errorf("%s: %v", name, problem)
+		if problem["code"] != code {
+			t.Errorf("want %s: %v", code, problem)
 		}
 	}
 }

@@ -51,6 +51,13 @@ func (Access) Read(tx mail.AccessTx, p hub.Principal, box hub.Box) (hub.RunID, e
 		_, err := tx.Run(id)
 		return id, err
 	}
+	if id, ok := box.Dispatch(); ok && (p.Kind == hub.Operator || p.Kind == hub.Reader) {
+		a, ok, err := tx.Attachment("", id)
+		if err == nil && !ok {
+			err = hub.Errorf(hub.CodeMailboxNotFound, "%s is not a mailbox of this hub", box)
+		}
+		return a.Run, err
+	}
 	a, err := own(tx, p, box)
 	return a.Run, err
 }

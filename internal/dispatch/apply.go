@@ -72,7 +72,13 @@ func closeDown(tx store.Tx, d hub.Dispatch) error {
 	if d.ReportSum != "" {
 		a.Capability = hub.CapSettled
 	}
+	wakeWorker(tx, a.Dispatch)
 	return tx.SaveAttachment(a)
+}
+
+// wakeWorker ends a wait on the Dispatch's own mailbox: it has ended.
+func wakeWorker(tx store.Tx, id hub.DispatchID) {
+	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(id.Box())})
 }
 
 func tellClosed(tx store.Tx, d hub.Dispatch, closed []hub.Question) error {

@@ -75,12 +75,13 @@ type Start struct {
 	Event   hub.EventKind // EvStarted, EvStartFailed or EvStartLost
 	Reason  string
 	Receipt hub.Receipt
+	// Answered says that a call returns this end to the coordinator.
+	Answered bool
 }
 
 // EndStart applies the end of a start and returns its receipt with the state
-// that the Dispatch has now: a quick worker may have settled it already. A
-// failure that no call answered any more, since the start had been unknown, is
-// mailed.
+// that the Dispatch has now: a quick worker may have settled it already. An end
+// that no call answers is mailed.
 func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
 	d, err := tx.Dispatch(id)
 	if err != nil {
@@ -91,8 +92,9 @@ func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
 		return in.Receipt, err
 	}
 	in.Receipt.DispatchState = nd.State
-	if changed && nd.State == hub.Failed && d.State == hub.StartUnknown {
-		if err := postEnd(tx, nd, "The start failed: "+in.Reason); err != nil {
+	silent := nd.State == hub.Failed && !in.Answered || nd.State == hub.Stopped && d.State == hub.StopUnknown
+	if changed && silent {
+		if err := postEnd(tx, nd, "The start failed: "+in.Receipt.LastError); err != nil {
 			return in.Receipt, err
 		}
 	}

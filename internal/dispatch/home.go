@@ -32,6 +32,8 @@ func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (ar
 		return arrival{}, err
 	case d.Pin.StoreID != feed.StoreID || d.Pin.Lineage != peer.Lineage:
 		return arrival{}, refusef("peer_store_changed")
+	case !peer.Role.CanBe(hub.RoleWorker):
+		return arrival{}, refusef("not paired as a worker hub")
 	}
 	switch it.Kind {
 	case hub.ItemMessage:
@@ -48,12 +50,21 @@ func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (ar
 			return arrival{}, refusef("malformed stop: %v", err)
 		}
 		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
-			_, err := EndStop(tx, d.ID, hub.StopEvidence{Proved: stop.Proved, Action: stop.Action, LastError: stop.Reason})
+			_, err := EndStop(tx, d.ID, evidenceOf(stop, feed.Epoch == d.Pin.Epoch))
 			return nil, err
 		}}, nil
 	case hub.ItemAnswer, hub.ItemQuestionClosed, hub.ItemFence:
 	}
 	return arrival{}, refusef("a worker's hub cannot send a %s", it.Kind)
+}
+
+// evidenceOf reads an owner's item about a stop. That nothing ever started is no
+// proof once the owner's store has been restored since the start.
+func evidenceOf(stop hub.StopItem, sameEpoch bool) hub.StopEvidence {
+	never := stop.Reason == hub.ReasonNeverAttached
+	return hub.StopEvidence{
+		Proved: stop.Proved && (!never || sameEpoch), NeverAttached: never, Action: stop.Action, LastError: stop.Reason,
+	}
 }
 
 // arriveMessage checks a worker's message: its origin is what the Dispatch says
@@ -92,10 +103,10 @@ func arriveKnown(tx store.Tx, m hub.Message) (arrival, error) {
 	if err != nil {
 		return arrival{}, err
 	}
-	if old.From != m.From {
+	if old.From != m.From && old.From != hubName || old.Run != m.Run {
 		return arrival{}, refusef("message id in use")
 	}
-	return arrival{func(store.Tx) (*hub.ItemVerdict, error) { return nil, nil }}, nil
+	return nothing, nil
 }
 
 func arriveReport(d hub.Dispatch, it hub.Item, m hub.Message) (arrival, error) {
@@ -118,6 +129,10 @@ func arriveReport(d hub.Dispatch, it hub.Item, m hub.Message) (arrival, error) {
 // postQuestion keeps a question; one of a Dispatch that has ended meanwhile is
 // history, and closed at once.
 func postQuestion(tx store.Tx, d hub.Dispatch, m hub.Message) error {
+	_, err := tx.Question(m.ID)
+	if !hub.IsCode(err, hub.CodeQuestionNotFound) {
+		return err // it came before, and was over the quota of history
+	}
 	q := hub.Question{Message: m.ID, Run: d.Run, Dispatch: d.ID, State: hub.QuestionPending}
 	if err := tx.PutQuestion(q); err != nil {
 		return err

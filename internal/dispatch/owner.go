@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/mail"
@@ -10,15 +11,19 @@ import (
 
 // arriveOwner checks an item of a home's queue against the owner's attachment.
 func arriveOwner(tx store.Tx, peer hub.Peer, it hub.Item) (arrival, error) {
+	if !peer.Role.CanBe(hub.RoleHome) {
+		return arrival{}, refusef("not paired as a home")
+	}
 	a, ok, err := tx.Attachment(peer.ID, it.Dispatch)
-	if err != nil {
+	switch {
+	case err != nil:
 		return arrival{}, err
-	}
-	if it.Kind == hub.ItemFence {
-		return arriveFence(peer, it, a, ok)
-	}
-	if !ok {
+	case it.Kind == hub.ItemFence:
+		return arriveFence(tx, peer, it, a, ok)
+	case !ok:
 		return arrival{}, refusef("unknown_dispatch")
+	case a.Tombstone:
+		return nothing, nil // mail for a worker that there never was
 	}
 	switch it.Kind {
 	case hub.ItemMessage:
@@ -32,10 +37,22 @@ func arriveOwner(tx store.Tx, peer hub.Peer, it hub.Item) (arrival, error) {
 	return arrival{}, refusef("a home cannot send a %s", it.Kind)
 }
 
-func arriveFence(peer hub.Peer, it hub.Item, a hub.Attachment, known bool) (arrival, error) {
+// nothing is the arrival of an item that changes nothing.
+var nothing = arrival{func(store.Tx) (*hub.ItemVerdict, error) { return nil, nil }}
+
+func arriveFence(tx store.Tx, peer hub.Peer, it hub.Item, a hub.Attachment, known bool) (arrival, error) {
 	var f hub.FenceItem
 	if err := json.Unmarshal(it.Payload, &f); err != nil {
 		return arrival{}, refusef("malformed fence: %v", err)
+	}
+	f.Reported = false
+	if !known {
+		switch _, err := tx.Mailbox(it.Dispatch.Box()); {
+		case err == nil:
+			return arrival{}, refusef("dispatch id in use")
+		case !hub.IsCode(err, hub.CodeMailboxNotFound):
+			return arrival{}, err
+		}
 	}
 	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
 		if !known {
@@ -62,6 +79,7 @@ func Order(tx store.Tx, a hub.Attachment, f hub.FenceItem) error {
 		return nil
 	}
 	a.Fence, a.Capability = &f, hub.CapFenced
+	wakeWorker(tx, a.Dispatch)
 	if _, err := mail.CloseQuestions(tx, a.Dispatch); err != nil {
 		return err
 	}
@@ -78,6 +96,12 @@ func arriveGuidance(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error)
 	if err := hub.CheckMessage(m); err != nil || m.ID != it.ID || !hub.ValidID(hub.PrefixMessage, string(m.ID)) {
 		return arrival{}, refusef("message refused: %v", err)
 	}
+	if m.Type == hub.TypeWorkerDone || !slices.Contains(hub.Sendable, m.Type) {
+		return arrival{}, refusef("a home cannot send a %s", m.Type)
+	}
+	if m.From != string(a.Run.Box()) {
+		m.From = string(hub.Operator)
+	}
 	m.Run, m.To, m.Stale, m.CreatedAt = a.Run, a.Dispatch.Box(), false, tx.Now()
 	return once(tx, m)
 }
@@ -93,7 +117,7 @@ func once(tx store.Tx, m hub.Message) (arrival, error) {
 		if err == nil && old.To != m.To {
 			err = refusef("message id in use")
 		}
-		return arrival{func(store.Tx) (*hub.ItemVerdict, error) { return nil, nil }}, err
+		return nothing, err
 	}
 	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
 		_, err := tx.Append(m)
@@ -198,7 +222,7 @@ func reportExit(tx store.Tx, a *hub.Attachment, exit hub.ExitItem, tail string) 
 		r.Outcome, r.Reason = hub.OutcomeFailed, describeExit(exit)
 	}
 	m := hub.Message{
-		ID: hub.NewMessageID(), Run: a.Run, From: string(a.Dispatch.Box()), To: a.Run.Box(), Type: hub.TypeWorkerDone,
+		ID: hub.NewMessageID(), Run: a.Run, From: hubName, To: a.Run.Box(), Type: hub.TypeWorkerDone,
 		Subject: "The process " + describeExit(exit), Body: tail, CreatedAt: tx.Now(),
 	}
 	reserve, err := admitReport(a, r.Sum(m.Body), a.LastReportAt)
@@ -214,11 +238,13 @@ func reportExit(tx store.Tx, a *hub.Attachment, exit hub.ExitItem, tail string) 
 // stop call says the same.
 func Stopped(tx store.Tx, home hub.PeerID, id hub.DispatchID, ev hub.StopEvidence) error {
 	a, ok, err := tx.Attachment(home, id)
-	if err != nil || !ok || a.Fence == nil || a.Fenced && ev.Proved {
+	if err != nil || !ok || a.Fence == nil || a.Fenced || a.Fence.Reported && !ev.Proved {
 		return err
 	}
-	request := a.Fence.Request
-	a.Fenced, a.ExitDone = ev.Proved, a.ExitDone || ev.Proved
+	order := *a.Fence
+	request := order.Request
+	order.Reported = true
+	a.Fence, a.Fenced, a.ExitDone = &order, ev.Proved, a.ExitDone || ev.Proved
 	if err := tx.SaveAttachment(a); err != nil {
 		return err
 	}

@@ -3,22 +3,54 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
 // Import commits relay items of one peer: many items and Dispatches in one
-// transaction, each queue only at its next sequence. feed is the source's
+// transaction (several for a large batch), each queue only at its next sequence. feed is the source's
 // store, its epoch, and the position behind the last item.
 func (s *Service) Import(ctx context.Context, peer hub.PeerID, dir hub.Direction, feed hub.FeedState, items []hub.Item) (hub.ImportResult, error) {
-	var out hub.ImportResult
-	err := s.Store.Update(ctx, store.Import, func(tx store.Tx) error {
+	var all hub.ImportResult
+	for first := true; first || len(items) > 0; first = false {
+		n := portion(items)
+		at := feed
+		if n < len(items) {
+			at.Position = items[n-1].Pos
+		}
+		part, err := s.importSome(ctx, peer, dir, at, items[:n], all.Wants)
+		if err != nil {
+			return hub.ImportResult{}, err
+		}
+		all.Acks, all.Wants, all.Feed = append(all.Acks, part.Acks...), part.Wants, part.Feed
+		items = items[n:]
+	}
+	return all, nil
+}
+
+// portionBytes is how much payload one transaction imports: what follows from
+// an item writes a few times its size, and a transaction writes 8 MiB at most.
+const portionBytes = 1 << 20
+
+func portion(items []hub.Item) (n int) {
+	for bytes := 0; n < len(items); n++ {
+		if bytes += len(items[n].Payload); n > 0 && bytes > portionBytes {
+			break
+		}
+	}
+	return n
+}
+
+// importSome imports in one transaction; wants are the gaps of portions before.
+func (s *Service) importSome(ctx context.Context, peer hub.PeerID, dir hub.Direction, feed hub.FeedState, items []hub.Item, wants []hub.Want) (out hub.ImportResult, err error) {
+	err = s.Store.Update(ctx, store.Import, func(tx store.Tx) error {
 		p, err := activePeer(tx, peer)
 		if err != nil {
 			return err
 		}
-		im := importer{tx: tx, peer: p, dir: dir, feed: feed, seen: map[hub.DispatchID]*hub.Ack{}}
+		im := importer{tx: tx, peer: p, dir: dir, feed: feed, seen: map[hub.DispatchID]*hub.Ack{}, wants: slices.Clone(wants)}
 		out, err = im.run(items)
 		return err
 	})
@@ -52,8 +84,11 @@ func (im *importer) run(items []hub.Item) (hub.ImportResult, error) {
 		}
 	}
 	feed := im.feed
-	if im.gap > 0 {
+	switch {
+	case im.gap > 0:
 		feed.Position = im.gap - 1
+	case len(im.wants) > 0:
+		feed.Position = 0 // a gap of a portion before holds the feed back
 	}
 	out := hub.ImportResult{Wants: im.wants, Feed: feed.Position}
 	for _, d := range im.order {
@@ -88,6 +123,10 @@ func (im *importer) one(it hub.Item) error {
 	if ack.Parked != "" {
 		return nil
 	}
+	if it.Seq > cur+1 {
+		im.missing(it, cur)
+		return nil
+	}
 	arr, err := im.arrive(it)
 	if refused, ok := errors.AsType[refusal](err); ok {
 		ack.Parked = refused.reason
@@ -95,10 +134,6 @@ func (im *importer) one(it hub.Item) error {
 	}
 	if err != nil {
 		return err
-	}
-	if it.Seq > cur+1 {
-		im.missing(it, cur)
-		return nil
 	}
 	verdict, err := arr.apply(im.tx)
 	if err != nil {

@@ -36,6 +36,9 @@ func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub
 		return v, reason, 0, err
 	}
 	m.Stale = v == hub.VerdictStale || nd.Quiet
+	if r.Evidence != hub.EvidenceReport {
+		m.From = hubName
+	}
 	seq, err := keepReport(tx, d.ID, m, v)
 	if err != nil {
 		return v, reason, 0, err
@@ -87,6 +90,9 @@ func describeExit(exit hub.ExitItem) string {
 	}
 }
 
+// hubName is the sender of what the hub itself observed.
+const hubName = "hub"
+
 // postEnd puts the one worker_done of an end that no report and no answer told.
 func postEnd(tx store.Tx, d hub.Dispatch, body string) error {
 	payload, err := json.Marshal(hub.Report{
@@ -96,7 +102,7 @@ func postEnd(tx store.Tx, d hub.Dispatch, body string) error {
 		return err
 	}
 	_, err = tx.Append(hub.Message{
-		ID: hub.NewMessageID(), Run: d.Run, From: "hub", To: d.Run.Box(), Type: hub.TypeWorkerDone,
+		ID: hub.NewMessageID(), Run: d.Run, From: hubName, To: d.Run.Box(), Type: hub.TypeWorkerDone,
 		Subject: string(d.State) + ": " + string(d.ID), Body: body, Payload: payload,
 		Stale: d.Quiet, CreatedAt: tx.Now(),
 	})

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -57,7 +58,11 @@ func (s *Service) Send(ctx context.Context, r receipt.Request, in SendInput) (Se
 	if err := in.check(); err != nil {
 		return Sent{}, err
 	}
-	return receipt.Do(ctx, s.Store, store.New, r, func(tx store.Tx) (Sent, error) {
+	class := store.New
+	if in.Type == hub.TypeWorkerDone {
+		class = store.Settle // taken also when the disk is too full for new work
+	}
+	return receipt.Do(ctx, s.Store, class, r, func(tx store.Tx) (Sent, error) {
 		return Accept(tx, r.Principal, in)
 	})
 }
@@ -204,6 +209,9 @@ func acceptFromWorker(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) 
 
 // deliver brings a worker's message that is no report home.
 func deliver(tx store.Tx, a hub.Attachment, m hub.Message, reserve int64) (Sent, error) {
+	if err := hub.CheckMessage(m); err != nil {
+		return Sent{}, err
+	}
 	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
 	if a.Home == "" {
 		seq, err := tx.Append(m)
@@ -250,11 +258,11 @@ func admitReport(a *hub.Attachment, sum string, now hub.Micros) (reserve int64, 
 
 // commitReport settles at home, or queues the report for the home.
 func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, reserve int64) (Sent, error) {
-	if err := tx.SaveAttachment(a); err != nil {
-		return Sent{}, err
-	}
 	var err error
 	if m.Payload, err = json.Marshal(r); err != nil {
+		return Sent{}, err
+	}
+	if err := errors.Join(hub.CheckMessage(m), tx.SaveAttachment(a)); err != nil {
 		return Sent{}, err
 	}
 	if a.Home != "" {

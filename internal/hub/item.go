@@ -106,6 +106,9 @@ type ClosedItem struct {
 type FenceItem struct {
 	Request RequestID `json:"request_id"`
 	GraceMS int64     `json:"grace_ms"`
+	// Reported notes on an attachment that its home knows that nothing could
+	// be proved so far.
+	Reported bool `json:"reported,omitempty"`
 }
 
 // Quotas of one queue; the reserved amounts come on top for a terminal report

@@ -81,7 +81,8 @@ func CheckText(field, s string, max int) error {
 	return nil
 }
 
-// CheckMessage refuses a message over the limits.
+// CheckMessage refuses a complete message over the limits; the hub that accepts
+// it and the one that imports it ask the same.
 func CheckMessage(m Message) error {
 	if err := CheckText("subject", m.Subject, MaxSubjectBytes); err != nil {
 		return err
@@ -89,8 +90,8 @@ func CheckMessage(m Message) error {
 	if err := CheckText("body", m.Body, MaxBodyBytes); err != nil {
 		return err
 	}
-	if len(m.Payload) > MaxPayloadBytes+MaxResultBytes {
-		e := Errorf(CodeTooLarge, "payload: %d bytes; at most %d are taken", len(m.Payload), MaxPayloadBytes)
+	if m.Bytes() > MaxMessageBytes {
+		e := Errorf(CodeTooLarge, "the message has %d bytes with its payload; at most %d are taken", m.Bytes(), MaxMessageBytes)
 		e.Field = "payload"
 		return e
 	}

@@ -332,6 +332,7 @@ type PeerShow struct {
 // PeerStop asks the owner to end a Dispatch that its home has fenced.
 type PeerStop struct {
 	StoreID   string `json:"store_id"` // the store the start was addressed to
+	Epoch     int64  `json:"store_epoch"`
 	GraceMS   int64  `json:"grace_ms"`
 	TimeoutMS int64  `json:"timeout_ms"`
 }

@@ -33,14 +33,10 @@ func (s *Service) History(ctx context.Context, p hub.Principal, in HistoryInput)
 		if h.Run, err = s.Access.Read(rx, p, in.Box); err != nil {
 			return err
 		}
-		h.Messages, err = rx.History(in.Box, store.HistoryFilter{
-			After: in.After, Limit: in.Limit + 1, Types: in.Types, Unread: in.Peek,
+		h.Messages, h.Next, err = rx.History(in.Box, store.HistoryFilter{
+			After: in.After, Limit: in.Limit, Types: in.Types, Unread: in.Peek,
 		})
 		return err
 	})
-	if err == nil && len(h.Messages) > in.Limit {
-		h.Messages = h.Messages[:in.Limit]
-		h.Next = h.Messages[in.Limit-1].Seq
-	}
 	return h, err
 }

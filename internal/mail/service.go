@@ -98,9 +98,9 @@ func (s *Service) check(ctx context.Context, r receipt.Request, in CheckInput) (
 		case <-deadline.C:
 			return s.timedOut(ctx, r, b)
 		case <-ctx.Done():
-			return b, ctx.Err()
+			return b, errors.Join(ctx.Err(), s.cut(r, b))
 		case <-s.Draining:
-			return b, hub.Errorf(hub.CodeHubDraining, "the hub is stopping; nothing was consumed")
+			return b, errors.Join(hub.Errorf(hub.CodeHubDraining, "the hub is stopping; nothing was consumed"), s.cut(r, b))
 		}
 	}
 }
@@ -210,6 +210,21 @@ func (s *Service) rebuild(tx store.Tx, p hub.Principal, box hub.Box, rec store.R
 	}
 	b.Messages, err = tx.Between(d.Box, d.FirstSeq, d.LastSeq)
 	return b, err
+}
+
+// cut notes that the wait of a recorded ack has ended without an answer: the
+// request may be repeated, and goes on where it was.
+func (s *Service) cut(r receipt.Request, b Batch) error {
+	if b.Acknowledged == "" {
+		return nil
+	}
+	return s.Store.Update(context.Background(), store.Settle, func(tx store.Tx) error {
+		rec, err := recordOf(tx, r, store.ReceiptUnknown, b)
+		if err != nil {
+			return err
+		}
+		return receipt.Save(tx, rec)
+	})
 }
 
 // timedOut ends a wait; with an ack on record the record becomes final.

@@ -3,6 +3,7 @@ package receipt
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
@@ -23,6 +24,7 @@ type flightKey struct {
 // Flight is one running request.
 type Flight struct {
 	req    Request
+	begun  atomic.Bool // its record is committed: it goes on without its callers
 	done   chan struct{}
 	answer any // read after done is closed
 	err    error
@@ -55,12 +57,16 @@ func (f *Flights) Land(fl *Flight, answer any, err error) {
 	close(fl.done)
 }
 
-// Wait returns the flight's answer, or ctx's error if that ends first.
+// Wait returns the flight's answer. If ctx ends first it returns ctx's error, or
+// outcome_unknown if the operation is on record and goes on.
 func (fl *Flight) Wait(ctx context.Context) (any, error) {
 	select {
 	case <-fl.done:
 		return fl.answer, fl.err
 	case <-ctx.Done():
+		if fl.begun.Load() {
+			return nil, underWay(fl.req, ctx.Err())
+		}
 		return nil, ctx.Err()
 	}
 }

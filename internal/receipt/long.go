@@ -25,6 +25,8 @@ func NewGate(w store.Store, spawn func(func(context.Context)) bool) *Gate {
 
 // Operation is a mutation with outside effects.
 type Operation[T any] struct {
+	// Class is that of Begin's transaction.
+	Class store.Class
 	// Prepare validates with reads outside the store, before anything is
 	// committed; it does not run for a request that is on record.
 	Prepare func(context.Context) error
@@ -65,11 +67,12 @@ func Long[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operat
 }
 
 func run[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Operation[T]) {
-	out, err := perform[T, P](ctx, g, fl.req, op)
+	out, err := perform[T, P](ctx, g, fl, op)
 	g.flights.Land(fl, out, err)
 }
 
-func perform[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operation[T]) (T, error) {
+func perform[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Operation[T]) (T, error) {
+	r := fl.req
 	if err := prepare(ctx, g, r, op.Prepare); err != nil {
 		return *new(T), err
 	}
@@ -79,20 +82,30 @@ func perform[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Ope
 		return begun, err
 	case found && rec.State == store.ReceiptDone:
 		return replay[T, P](rec)
-	case found:
-		out, err := op.Observe(ctx, begun)
-		if err != nil {
-			return out, err
-		}
-		P(&out).Mut().Replayed = true
-		return out, finish[T, P](ctx, g, r, out, op.Unknown(out))
 	}
-	out, err := op.Perform(ctx, begun)
+	fl.begun.Store(true)
+	do := op.Perform
+	if found {
+		do = op.Observe
+	}
+	out, err := do(ctx, begun)
 	if err != nil {
-		return out, err
+		return out, underWay(r, err)
 	}
-	P(&out).Mut().RequestID = r.Key
-	return out, finish[T, P](ctx, g, r, out, op.Unknown(out))
+	P(&out).Mut().RequestID, P(&out).Mut().Replayed = r.Key, found
+	if err := finish[T, P](ctx, g, r, out, op.Unknown(out)); err != nil {
+		return out, underWay(r, err)
+	}
+	return out, nil
+}
+
+// underWay is the error of an operation that has begun: whatever went wrong, its
+// effect may have happened, and its record is there to be asked for again.
+func underWay(r Request, err error) error {
+	e := hub.Errorf(hub.CodeOutcomeUnknown, "%s is on record as %s and its end is not known", r.Op, r.Key)
+	e.Hint = "repeat the request under the same id: it looks, and does nothing twice"
+	e.Err = err
+	return e
 }
 
 func prepare(ctx context.Context, g *Gate, r Request, fn func(context.Context) error) error {
@@ -112,7 +125,7 @@ func begin[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Opera
 	var out T
 	var rec store.Receipt
 	var found bool
-	err := g.w.Update(ctx, store.New, func(tx store.Tx) (err error) {
+	err := g.w.Update(ctx, op.Class, func(tx store.Tx) (err error) {
 		if rec, found, err = Find(tx, r); err != nil {
 			return err
 		}

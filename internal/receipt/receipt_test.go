@@ -152,6 +152,7 @@ type effects struct {
 
 func (e *effects) operation() receipt.Operation[answer] {
 	return receipt.Operation[answer]{
+		Class: store.New,
 		Begin: func(store.Tx) (answer, error) { return answer{Value: 1}, nil },
 		Perform: func(_ context.Context, a answer) (answer, error) {
 			e.performed.Add(1)

@@ -63,6 +63,7 @@ type createTx interface {
 	store.Credentials
 	PutMailbox(store.Mailbox) error
 	Now() hub.Micros
+	Signal(hub.Signal)
 }
 
 // Create makes a Run with its mailbox and, unless told otherwise, binds the
@@ -140,6 +141,7 @@ type bindTx interface {
 	store.Runs
 	store.Credentials
 	Now() hub.Micros
+	Signal(hub.Signal)
 }
 
 // bind raises the generation and makes the context (if any) its consumer.
@@ -181,6 +183,7 @@ func release(tx bindTx, p hub.Principal, context string, next hub.RunID) error {
 	if err != nil || former.Generation != b.Generation {
 		return err
 	}
+	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(former.ID.Box())})
 	return audit(tx, former, "released", p)
 }
 
@@ -196,7 +199,6 @@ type useTx interface {
 	SaveMailbox(store.Mailbox) error
 	Delivery(hub.DeliveryID) (hub.Delivery, bool, error)
 	SaveDelivery(hub.Delivery) error
-	Signal(hub.Signal)
 }
 
 // Use makes the caller the Run's consumer: it raises the generation, fences

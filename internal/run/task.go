@@ -80,6 +80,8 @@ func checkTask(t hub.Task) error {
 		return hub.Invalid("dependencies", "at most %d are taken", hub.MaxDependencies)
 	case t.Verify == hub.VerifyRequired && t.VerifyCmd == "":
 		return hub.Invalid("verify", "required needs a verify_cmd")
+	case t.Verify == hub.VerifyRequired || t.Scope == hub.ScopeEnforce:
+		return hub.Errorf(hub.CodeCapabilityUnsupported, "this hub does not verify results or scopes yet; use record and advisory, and check them in a task of their own")
 	}
 	if err := hub.CheckText("spec", t.Spec, hub.MaxSpecBytes); err != nil {
 		return err
@@ -191,11 +193,11 @@ func refresh(tx unlockTx, id hub.TaskID) error {
 	}
 	deps := make([]hub.TaskState, 0, len(t.Dependencies))
 	for _, d := range t.Dependencies {
-		dep, err := tx.Task(d)
+		st, err := tx.TaskState(d)
 		if err != nil {
 			return err
 		}
-		deps = append(deps, dep.State)
+		deps = append(deps, st)
 	}
 	if t.State = hub.Readiness(deps); t.State == hub.TaskPending {
 		return nil

@@ -128,7 +128,7 @@ func checkAcked(t *testing.T, path string, acked []string) {
 		if err != nil {
 			return err
 		}
-		all, err := rx.History("run:a", store.HistoryFilter{Limit: 1 << 20})
+		all, _, err := rx.History("run:a", store.HistoryFilter{Limit: 1 << 20})
 		if int64(len(all)) != box.Seq || box.Live != box.Seq {
 			t.Errorf("%d messages in a mailbox that counts %d", len(all), box.Seq)
 		}

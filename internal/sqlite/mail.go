@@ -68,20 +68,23 @@ func (q querier) Wakes(box hub.Box, after int64, types []hub.MessageType) (bool,
 }
 
 // History implements store.MailReader.
-func (q querier) History(box hub.Box, f store.HistoryFilter) ([]hub.Message, error) {
+func (q querier) History(box hub.Box, f store.HistoryFilter) (ms []hub.Message, next int64, err error) {
 	if err := checkLimit(f.Limit); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if f.Unread {
 		m, ok, err := one(q, scanMailbox, mailboxQuery, box)
 		if err != nil || !ok {
-			return nil, wrap(err, "reading mailbox %s", box)
+			return nil, 0, wrap(err, "reading mailbox %s", box)
 		}
 		f.After = max(f.After, m.AckedSeq)
 	}
 	query, args := historyQuery(box, f)
-	ms, err := all(q, scanMessage, query, args...)
-	return ms, wrap(err, "reading the history of %s", box)
+	ms, more, err := within(q, scanMessage, hub.Message.Bytes, f.Limit, pageBytes, query, args...)
+	if more {
+		next = ms[len(ms)-1].Seq
+	}
+	return ms, next, wrap(err, "reading the history of %s", box)
 }
 
 func historyQuery(box hub.Box, f store.HistoryFilter) (string, []any) {
@@ -90,7 +93,7 @@ func historyQuery(box hub.Box, f store.HistoryFilter) (string, []any) {
 		query += ` AND live = 1`
 	}
 	cond, args := ofTypes(f.Types)
-	return query + cond + ` ORDER BY seq LIMIT ?`, append(append([]any{box, f.After}, args...), f.Limit)
+	return query + cond + ` ORDER BY seq LIMIT ?`, append(append([]any{box, f.After}, args...), f.Limit+1)
 }
 
 func ofTypes(types []hub.MessageType) (string, []any) {

@@ -76,22 +76,31 @@ func all[T any](q querier, scan func(scanner, *T) error, query string, args ...a
 
 // fitting returns rows until their sizes exceed max, but at least one.
 func fitting[T any](q querier, scan func(scanner, *T) error, size func(T) int, max int, query string, args ...any) ([]T, error) {
-	var out []T
+	out, _, err := within(q, scan, size, math.MaxInt, max, query, args...)
+	return out, err
+}
+
+// within returns at most limit rows until their sizes exceed max, but at least
+// one, and whether the query has more.
+func within[T any](q querier, scan func(scanner, *T) error, size func(T) int, limit, max int, query string, args ...any) (out []T, more bool, err error) {
 	sum := 0
-	err := q.each(func(s scanner) (bool, error) {
+	err = q.each(func(s scanner) (bool, error) {
 		var v T
 		if err := scan(s, &v); err != nil {
 			return false, err
 		}
 		sum += size(v)
-		if sum > max && len(out) > 0 {
+		if more = len(out) == limit || sum > max && len(out) > 0; more {
 			return false, nil
 		}
 		out = append(out, v)
-		return sum <= max, nil
+		return true, nil
 	}, query, args...)
-	return out, err
+	return out, more, err
 }
+
+// pageBytes bounds what one page of large rows holds.
+const pageBytes = 8 << 20
 
 // numbered scans a row whose last column is its rid.
 type numbered struct {
@@ -104,22 +113,26 @@ func (n numbered) Scan(dest ...any) error { return n.scanner.Scan(append(dest, n
 // paged returns at most limit rows of a query that ends in "LIMIT ?" and
 // selects rid last, and the rid behind which the next page begins, 0 at the end.
 func paged[T any](q querier, scan func(scanner, *T) error, limit int, query string, args ...any) (out []T, next int64, err error) {
+	return pagedWithin(q, scan, func(T) int { return 0 }, limit, query, args...)
+}
+
+// pagedWithin is paged for rows of which a page is bounded by their sizes too.
+func pagedWithin[T any](q querier, scan func(scanner, *T) error, size func(T) int, limit int, query string, args ...any) (out []T, next int64, err error) {
 	if err := checkLimit(limit); err != nil {
 		return nil, 0, err
 	}
-	var rid int64
-	err = q.each(func(s scanner) (bool, error) {
-		if len(out) == limit {
-			next = rid
-			return false, nil
-		}
-		var v T
-		if err := scan(numbered{s, &rid}, &v); err != nil {
-			return false, err
-		}
-		out = append(out, v)
-		return true, nil
-	}, query, append(args, limit+1)...)
+	type row struct {
+		value T
+		rid   int64
+	}
+	rows, more, err := within(q, func(s scanner, r *row) error { return scan(numbered{s, &r.rid}, &r.value) },
+		func(r row) int { return size(r.value) }, limit, pageBytes, query, append(args, limit+1)...)
+	for _, r := range rows {
+		out = append(out, r.value)
+	}
+	if more {
+		next = rows[len(rows)-1].rid
+	}
 	return out, next, err
 }
 

@@ -6,7 +6,6 @@ import (
 )
 
 const (
-	// Dependencies never change, so saving leaves them alone.
 	taskCols = "id, run, title, spec, state, verify_cmd, verify, write_scope, scope, timeout_secs, " +
 		"handoff_path, hat, origin, latest, result, version, created_at, updated_at"
 	allTaskCols = taskCols + ", dependencies"
@@ -18,12 +17,13 @@ const (
 		WHERE run = ? AND state = ? AND rid < ? ORDER BY rid DESC LIMIT ?`
 
 	insertDependency = `INSERT INTO task_deps (task, dependency) VALUES (?, ?) ON CONFLICT (task, dependency) DO NOTHING`
+	taskStateQuery   = `SELECT state FROM tasks WHERE id = ?`
 	dependentQuery   = `SELECT task FROM task_deps WHERE dependency = ? ORDER BY rid`
 )
 
 var (
 	insertTask = insertInto("tasks", allTaskCols)
-	updateTask = updateSet("tasks", taskCols, 1)
+	updateTask = updateSet("tasks", "id, state, latest, result, version, updated_at", 1)
 )
 
 func scanTask(s scanner, t *hub.Task) error {
@@ -31,6 +31,8 @@ func scanTask(s scanner, t *hub.Task) error {
 		&t.Scope, &t.TimeoutSecs, &t.HandoffPath, &t.Hat, &t.Origin, &t.Latest, &t.Result, &t.Version,
 		&t.CreatedAt, &t.UpdatedAt, fromJSON{&t.Dependencies})
 }
+
+func taskBytes(t hub.Task) int { return len(t.Spec) + len(t.Result) }
 
 // taskArgs is in the order of taskCols.
 func taskArgs(t hub.Task) []any {
@@ -47,12 +49,18 @@ func (q querier) Task(id hub.TaskID) (hub.Task, error) {
 	return t, wrap(err, "reading %s", id)
 }
 
+// TaskState implements store.TaskReader.
+func (q querier) TaskState(id hub.TaskID) (hub.TaskState, error) {
+	st, err := must(q, func(s scanner, st *hub.TaskState) error { return s.Scan(st) }, noTask(id), taskStateQuery, id)
+	return st, wrap(err, "reading the state of %s", id)
+}
+
 // TaskList implements store.TaskReader.
 func (q querier) TaskList(run hub.RunID, state hub.TaskState, p store.Page) (ts []hub.Task, next int64, err error) {
 	if state == "" {
-		ts, next, err = paged(q, scanTask, p.Limit, taskPage, run, p.Before)
+		ts, next, err = pagedWithin(q, scanTask, taskBytes, p.Limit, taskPage, run, p.Before)
 	} else {
-		ts, next, err = paged(q, scanTask, p.Limit, taskStatePage, run, state, before(p.Before))
+		ts, next, err = pagedWithin(q, scanTask, taskBytes, p.Limit, taskStatePage, run, state, before(p.Before))
 	}
 	return ts, next, wrap(err, "listing the Tasks of %s", run)
 }
@@ -76,5 +84,6 @@ func (tx *Tx) PutTask(t hub.Task) error {
 
 // SaveTask implements store.Tasks.
 func (tx *Tx) SaveTask(t hub.Task) error {
-	return wrap(tx.save(noTask(t.ID), updateTask, keysLast(taskArgs(t), 1)...), "saving %s", t.ID)
+	moved := []any{t.ID, t.State, t.Latest, t.Result, t.Version, t.UpdatedAt}
+	return wrap(tx.save(noTask(t.ID), updateTask, keysLast(moved, 1)...), "saving %s", t.ID)
 }

@@ -36,7 +36,9 @@ type MailReader interface {
 	// Wakes reports whether a deliverable message of one of the types exists
 	// after the sequence; no types means any.
 	Wakes(box hub.Box, after int64, types []hub.MessageType) (bool, error)
-	History(hub.Box, HistoryFilter) ([]hub.Message, error)
+	// History is one page, bounded by its limit and by 8 MiB; next is the After
+	// of the page behind it, 0 at the end.
+	History(hub.Box, HistoryFilter) (ms []hub.Message, next int64, err error)
 	Delivery(hub.DeliveryID) (hub.Delivery, bool, error)
 	// VerdictOf is the home's verdict on a report kept here, none if unknown.
 	VerdictOf(hub.MessageID) (v hub.Verdict, reason string, err error)

@@ -30,14 +30,18 @@ type TaskReader interface {
 	// TaskList is oldest first when state is "", so that a Run reads as it
 	// was written; Page.Before then counts upwards: rows after it.
 	TaskList(run hub.RunID, state hub.TaskState, p Page) (tasks []hub.Task, next int64, err error)
+	// TaskState is the state of a Task, without reading its text.
+	TaskState(hub.TaskID) (hub.TaskState, error)
 	// Dependents are the Tasks that wait for the given one.
 	Dependents(hub.TaskID) ([]hub.TaskID, error)
 }
 
-// Tasks keeps Tasks; dependencies never change after PutTask.
+// Tasks keeps Tasks.
 type Tasks interface {
 	TaskReader
 	PutTask(hub.Task) error
+	// SaveTask keeps what transitions move: state, latest Dispatch, result,
+	// version and the time of the change. A Task's text stays as it was put.
 	SaveTask(hub.Task) error
 }
 

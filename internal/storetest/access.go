@@ -164,7 +164,7 @@ func limits(f *fixture) {
 		func(tx store.Tx) error { _, _, err := tx.RepoList(store.Page{Limit: -1}); return err },
 		func(tx store.Tx) error { _, _, err := tx.WorktreeList("", store.Page{}); return err },
 		func(tx store.Tx) error { _, err := tx.Audits("r", 0); return err },
-		func(tx store.Tx) error { _, err := tx.History("run:r", store.HistoryFilter{}); return err },
+		func(tx store.Tx) error { _, _, err := tx.History("run:r", store.HistoryFilter{}); return err },
 	} {
 		f.refused(hub.CodeInvalidArgument, list)
 	}

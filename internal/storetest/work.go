@@ -92,10 +92,15 @@ func tasks(f *fixture) {
 			same(f, []hub.TaskID{b.ID})(rx.Dependents(a.ID)), same(f, []hub.TaskID{b.ID})(rx.Dependents("later")),
 			same(f, []hub.TaskID(nil))(rx.Dependents(b.ID)))
 	})
-	changed := filled[hub.Task](&n)
-	changed.ID, changed.Dependencies = b.ID, b.Dependencies
-	f.update(func(tx store.Tx) error { return tx.SaveTask(changed) })
-	f.view(func(rx store.Rx) error { return same(f, changed)(rx.Task(b.ID)) })
+	moved := filled[hub.Task](&n) // of which the text is not kept
+	moved.ID = b.ID
+	f.update(func(tx store.Tx) error { return tx.SaveTask(moved) })
+	want := b
+	want.State, want.Latest, want.Result, want.Version, want.UpdatedAt = moved.State, moved.Latest, moved.Result, moved.Version, moved.UpdatedAt
+	f.view(func(rx store.Rx) error {
+		return first(same(f, want)(rx.Task(b.ID)), same(f, want.State)(rx.TaskState(b.ID)))
+	})
+	f.refused(hub.CodeTaskNotFound, func(tx store.Tx) error { _, err := tx.TaskState("other"); return err })
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutTask(a) })
 	f.refused(hub.CodeTaskNotFound, func(tx store.Tx) error { return tx.SaveTask(filled[hub.Task](&n)) })
 	f.refused(hub.CodeTaskNotFound, func(tx store.Tx) error { _, err := tx.Task("other"); return err })

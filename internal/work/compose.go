@@ -173,7 +173,8 @@ func (s *Service) launch(ctx context.Context, a *hub.Attachment, spec hub.Launch
 		a.Receipt.Residuals = a.Receipt.Effects
 		return s.failed(*a, err), hub.EvStartFailed
 	}
-	if err := s.launched(ctx, a, in); err != nil && !errors.Is(err, errFenced) {
+	// The process runs: that is committed whatever has become of the budget.
+	if err := s.launched(context.WithoutCancel(ctx), a, in); err != nil && !errors.Is(err, errFenced) {
 		return s.unknown(*a, err), hub.EvStartLost
 	}
 	s.watch(*a)
@@ -224,8 +225,9 @@ func inspectCommands(id hub.DispatchID) [][]string {
 }
 
 // endOwn records how the owner's start ended: on the attachment, and for a
-// local Dispatch also in the home's record, in one transaction.
-func (s *Service) endOwn(ctx context.Context, home hub.PeerID, r hub.Receipt, ev hub.EventKind) (hub.Receipt, error) {
+// local Dispatch also in the home's record, in one transaction. answered says
+// that a call returns the outcome.
+func (s *Service) endOwn(ctx context.Context, home hub.PeerID, r hub.Receipt, ev hub.EventKind, answered bool) (hub.Receipt, error) {
 	out := r
 	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
 		a, ok, err := tx.Attachment(home, r.Dispatch)
@@ -239,15 +241,19 @@ func (s *Service) endOwn(ctx context.Context, home hub.PeerID, r hub.Receipt, ev
 		if err := tx.SaveAttachment(a); err != nil || home != "" {
 			return err
 		}
-		out, err = dispatch.EndStart(tx, r.Dispatch, dispatch.Start{Event: ev, Reason: startReason(r), Receipt: r})
+		out, err = dispatch.EndStart(tx, r.Dispatch, dispatch.Start{Event: ev, Reason: startReason(r), Receipt: r, Answered: answered})
 		return err
 	})
 	return out, err
 }
 
+// startReason is why a start did not become ready, for the Dispatch.
 func startReason(r hub.Receipt) string {
-	if r.State == hub.StartReady {
+	switch {
+	case r.State == hub.StartReady:
 		return ""
+	case r.State == hub.StartFailed && r.Stage == hub.StageAccepted && len(r.Residuals) == 0:
+		return hub.ReasonNoEffect
 	}
 	return "start:" + string(r.Stage)
 }

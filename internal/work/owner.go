@@ -2,6 +2,9 @@ package work
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
@@ -15,8 +18,16 @@ func (s *Service) ProbeFor(ctx context.Context, home hub.Peer, in hub.PeerStart)
 	if err != nil {
 		return hub.Probe{}, err
 	}
-	err = s.Store.View(ctx, func(rx store.Rx) error { return s.roomHere(rx, &home) })
+	err = s.Store.View(ctx, func(rx store.Rx) error { return s.roomFor(rx, home) })
 	return hub.Probe{Defaults: p.defaults, Warnings: []string{}}, err
+}
+
+// asHome refuses a peer that is not paired as a home.
+func asHome(p hub.Peer) error {
+	if p.Role.CanBe(hub.RoleHome) {
+		return nil
+	}
+	return hub.Errorf(hub.CodeOutOfScope, "this peer is not paired as a home")
 }
 
 func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStart) (place, error) {
@@ -25,13 +36,14 @@ func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStar
 		return place{}, hub.Errorf(hub.CodeCapabilityUnsupported, "this hub offers %s, not %q", hub.ContractFederation, in.Contract)
 	case in.StoreID != s.StoreID:
 		return place{}, hub.Errorf(hub.CodePeerStoreChanged, "the start is addressed to another store")
-	case !home.Role.CanBe(hub.RoleHome):
-		return place{}, hub.Errorf(hub.CodeOutOfScope, "this peer is not paired as a home")
 	case !hub.ValidID(hub.PrefixDispatch, string(in.Dispatch)), !hub.ValidID(hub.PrefixTask, string(in.Task)), !hub.ValidID(hub.PrefixRun, string(in.Run)):
 		return place{}, hub.Invalid("dispatch_id", "the ids of the start are malformed")
 	}
-	if err := in.Spec.Check(true); err != nil {
+	if err := errors.Join(asHome(home), in.Spec.Check(true)); err != nil {
 		return place{}, err
+	}
+	if path, ok := strings.CutPrefix(in.Spec.Worktree, "path:"); ok && !grantsPath(home.Grants, path) {
+		return place{}, errNotGranted
 	}
 	return s.resolve(ctx, in.Spec, &home.Grants)
 }
@@ -41,20 +53,21 @@ func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStar
 func (s *Service) StartFor(ctx context.Context, r receipt.Request, home hub.Peer, in hub.PeerStart) (hub.Receipt, error) {
 	var p place
 	return receipt.Long(ctx, s.Gate, r, receipt.Operation[hub.Receipt]{
+		Class: store.New,
 		Prepare: func(ctx context.Context) (err error) {
 			p, err = s.resolveFor(ctx, home, in)
 			return err
 		},
 		Begin: func(tx store.Tx) (hub.Receipt, error) { return s.beginFor(tx, r, home, in, p) },
 		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
-			return s.performOwn(ctx, home.ID, begun, p, in.Prompt)
+			return s.performOwn(ctx, home.ID, begun, p, in.Prompt, true)
 		},
 		Observe: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
 			shown, err := s.ShowFor(ctx, home, begun.Dispatch)
 			shown.Receipt.Mutation = begun.Mutation
 			return shown.Receipt, err
 		},
-		Unknown: func(r hub.Receipt) bool { return r.State == hub.StartOutcomeUnknown },
+		Unknown: openStart,
 	})
 }
 
@@ -68,7 +81,11 @@ func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub
 	case known:
 		return hub.Receipt{}, hub.Errorf(hub.CodeResourceServerMismatch, "%s is attached under another request", in.Dispatch)
 	}
-	if err := s.roomHere(tx, &home); err != nil {
+	now, err := tx.Peer(home.ID)
+	if err != nil {
+		return hub.Receipt{}, err
+	}
+	if err := errors.Join(asHome(now), withinGrant(p, now.Grants), s.roomFor(tx, now)); err != nil {
 		return hub.Receipt{}, err
 	}
 	a = s.newAttachment(p, in, home.ID, r.Key)
@@ -78,6 +95,9 @@ func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub
 
 // ShowFor is this hub's read-only word on a home's Dispatch.
 func (s *Service) ShowFor(ctx context.Context, home hub.Peer, id hub.DispatchID) (hub.PeerShow, error) {
+	if err := asHome(home); err != nil {
+		return hub.PeerShow{}, err
+	}
 	var a hub.Attachment
 	var ok bool
 	var queue store.Queue
@@ -99,6 +119,9 @@ func (s *Service) ShowFor(ctx context.Context, home hub.Peer, id hub.DispatchID)
 // StopFor ends a home's Dispatch that the home has fenced. One that never got
 // here gets a tombstone: a late start is refused.
 func (s *Service) StopFor(ctx context.Context, r receipt.Request, home hub.Peer, id hub.DispatchID, in hub.PeerStop) (hub.StopEvidence, error) {
+	if err := asHome(home); err != nil {
+		return hub.StopEvidence{}, err
+	}
 	if in.StoreID != s.StoreID {
 		return hub.StopEvidence{}, hub.Errorf(hub.CodePeerStoreChanged, "the start was addressed to another store")
 	}
@@ -110,6 +133,9 @@ func (s *Service) StopFor(ctx context.Context, r receipt.Request, home hub.Peer,
 		var known bool
 		if a, known, err = tx.Attachment(home.ID, id); err != nil {
 			return err
+		}
+		if !known && in.Epoch != s.Epoch {
+			return hub.Errorf(hub.CodePeerStoreChanged, "the store was restored since the start; whether it took place is not known here")
 		}
 		if !known {
 			a = hub.Attachment{Home: home.ID, Dispatch: id, Tombstone: true}
@@ -128,6 +154,12 @@ func (s *Service) StopFor(ctx context.Context, r receipt.Request, home hub.Peer,
 
 // OutputFor is one page of a home's Dispatch's output.
 func (s *Service) OutputFor(ctx context.Context, home hub.Peer, id hub.DispatchID, q OutputQuery) (hub.OutputPage, error) {
+	if err := asHome(home); err != nil {
+		return hub.OutputPage{}, err
+	}
+	if !slices.Contains(home.Grants.Verbs, hub.GrantRead) {
+		return hub.OutputPage{}, hub.Errorf(hub.CodeOutOfScope, "this peer may not read output here")
+	}
 	a, err := s.attachment(ctx, home.ID, id)
 	if err != nil {
 		return hub.OutputPage{}, err

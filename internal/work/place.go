@@ -264,12 +264,16 @@ func withinGrant(p place, g hub.Grants) error {
 	if p.repo.ID != "" {
 		path = p.repo.Path
 	}
-	for _, root := range g.Repos {
-		if within(root, path) {
-			return nil
-		}
+	if !grantsPath(g, path) {
+		return errNotGranted
 	}
-	return hub.Errorf(hub.CodeRepoNotGranted, "the repository is outside the roots granted to this peer")
+	return nil
+}
+
+var errNotGranted = hub.Errorf(hub.CodeRepoNotGranted, "the repository is outside the roots granted to this peer")
+
+func grantsPath(g hub.Grants, path string) bool {
+	return slices.ContainsFunc(g.Repos, func(root string) bool { return within(root, path) })
 }
 
 func within(root, path string) bool {

@@ -100,7 +100,9 @@ func (s *Service) page(ctx context.Context, a hub.Attachment, q OutputQuery) (hu
 
 var secrets = regexp.MustCompile(`wh[urcdw]_[0-9A-Za-z]{20,}`)
 
-// redact makes output valid UTF-8 without anything that looks like a token.
+// redact makes output text that a message may carry: valid UTF-8 without NULs,
+// and without anything that looks like a token.
 func redact(raw []byte) string {
-	return secrets.ReplaceAllString(strings.ToValidUTF8(string(raw), "\uFFFD"), "[redacted]")
+	text := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD")
+	return secrets.ReplaceAllString(text, "[redacted]")
 }

@@ -174,6 +174,14 @@ func (h *hands) take(ctx context.Context, a attempt) (release func(), err error)
 	}
 }
 
+// busy reports whether somebody acts on the attachment now.
+func (h *hands) busy(a attempt) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, ok := h.held[a]
+	return ok
+}
+
 func (h *hands) drop(a attempt, mine chan struct{}) {
 	h.mu.Lock()
 	delete(h.held, a)

@@ -82,7 +82,8 @@ func (s *Service) observe(ctx context.Context, a hub.Attachment) (hub.Observatio
 	}
 	st, err := s.Terminals.Observe(ctx, *a.Process)
 	if err != nil {
-		return obs, err
+		obs.LastError = err.Error()
+		return obs, nil // not being able to look proves nothing
 	}
 	obs.Process, obs.ExitCode, obs.LastOutputAt = st.Liveness, st.ExitCode, st.LastOutputAt
 	if st.Liveness == hub.Exited {
@@ -126,7 +127,7 @@ func (s *Service) reconcile(ctx context.Context, d hub.Dispatch, shown hub.PeerS
 	if err != nil || begun.State != hub.StartOutcomeUnknown {
 		return err
 	}
-	_, err = s.endRemote(ctx, d, begun, shown.Receipt, nil)
+	_, err = s.endRemote(ctx, d, begun, shown.Receipt, nil, sending{})
 	return err
 }
 

@@ -31,12 +31,15 @@ func (s *Service) Start(ctx context.Context, r receipt.Request, in StartInput) (
 	if in.On != "" {
 		op = s.remoteStart(r, in)
 	}
-	op.Unknown = func(r hub.Receipt) bool { return r.State == hub.StartOutcomeUnknown }
+	op.Class, op.Unknown = store.New, openStart
 	if in.NoWait {
 		op.Perform = s.later(op.Perform)
 	}
 	return receipt.Long(ctx, s.Gate, r, op)
 }
+
+// openStart reports whether a start's answer may still change.
+func openStart(r hub.Receipt) bool { return r.State == hub.StartOutcomeUnknown }
 
 // later answers with the receipt as it was begun and performs on its own.
 func (s *Service) later(perform func(context.Context, hub.Receipt) (hub.Receipt, error)) func(context.Context, hub.Receipt) (hub.Receipt, error) {
@@ -65,13 +68,13 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 			return err
 		},
 		Begin: func(tx store.Tx) (hub.Receipt, error) {
-			if err := s.roomHere(tx, nil); err != nil {
+			if err := s.roomHere(tx); err != nil {
 				return hub.Receipt{}, err
 			}
 			return s.beginLocal(tx, r, in, p)
 		},
 		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
-			return s.performOwn(ctx, "", begun, p, prompt)
+			return s.performOwn(ctx, "", begun, p, prompt, !in.NoWait)
 		},
 		Observe: s.observeStart,
 	}
@@ -109,12 +112,21 @@ func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p pl
 	return a.Receipt, dispatch.Attach(tx, a, sum)
 }
 
-// roomHere refuses a start over this hub's or the peer's limit.
-func (s *Service) roomHere(tx store.AttachmentReader, peer *hub.Peer) error {
-	limit, who := s.Workers, "this hub"
-	if peer != nil && peer.Grants.MaxWorkers > 0 && (limit == 0 || peer.Grants.MaxWorkers < limit) {
-		limit, who = peer.Grants.MaxWorkers, "the grant of this peer"
+// roomHere refuses a start over this hub's limit.
+func (s *Service) roomHere(tx store.AttachmentReader) error {
+	return roomUnder(tx, s.Workers, "this hub", func(hub.Attachment) bool { return true })
+}
+
+// roomFor refuses a peer's start over this hub's limit or the peer's grant.
+func (s *Service) roomFor(tx store.AttachmentReader, peer hub.Peer) error {
+	if err := s.roomHere(tx); err != nil {
+		return err
 	}
+	return roomUnder(tx, peer.Grants.MaxWorkers, "the grant of this peer", func(a hub.Attachment) bool { return a.Home == peer.ID })
+}
+
+// roomUnder counts live workers against a limit; 0 is none.
+func roomUnder(tx store.AttachmentReader, limit int, who string, counts func(hub.Attachment) bool) error {
 	if limit == 0 {
 		return nil
 	}
@@ -124,7 +136,7 @@ func (s *Service) roomHere(tx store.AttachmentReader, peer *hub.Peer) error {
 	}
 	n := 0
 	for _, a := range open {
-		if !a.ExitDone && (peer == nil || a.Home == peer.ID) {
+		if !a.ExitDone && counts(a) {
 			n++
 		}
 	}
@@ -137,7 +149,8 @@ func (s *Service) roomHere(tx store.AttachmentReader, peer *hub.Peer) error {
 }
 
 // performOwn composes a worker on this hub, within the start's own budget.
-func (s *Service) performOwn(ctx context.Context, home hub.PeerID, begun hub.Receipt, p place, prompt string) (hub.Receipt, error) {
+// answered says that a call returns the outcome.
+func (s *Service) performOwn(ctx context.Context, home hub.PeerID, begun hub.Receipt, p place, prompt string, answered bool) (hub.Receipt, error) {
 	a, err := s.attachment(ctx, home, begun.Dispatch)
 	if err != nil {
 		return begun, err
@@ -146,7 +159,11 @@ func (s *Service) performOwn(ctx context.Context, home hub.PeerID, begun hub.Rec
 	defer cancel()
 	r, ev := s.compose(budget, a, p, prompt)
 	r.Mutation = begun.Mutation
-	return s.endOwn(ctx, home, r, ev)
+	out, err := s.endOwn(ctx, home, r, ev, answered)
+	if ev == hub.EvStartLost {
+		s.pursue(a.Home, a.Dispatch)
+	}
+	return out, err
 }
 
 func (s *Service) attachment(ctx context.Context, home hub.PeerID, id hub.DispatchID) (a hub.Attachment, err error) {
@@ -184,7 +201,7 @@ func (s *Service) remoteStart(r receipt.Request, in StartInput) receipt.Operatio
 		},
 		Begin: func(tx store.Tx) (hub.Receipt, error) { return s.beginRemote(tx, r, in, peer, body) },
 		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
-			return s.performRemote(ctx, begun)
+			return s.performRemote(ctx, begun, sending{first: true, answered: !in.NoWait})
 		},
 		Observe: s.observeRemote,
 	}
@@ -240,6 +257,9 @@ func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, pee
 	if err != nil {
 		return hub.Receipt{}, err
 	}
+	if err := samePeer(tx, peer); err != nil {
+		return hub.Receipt{}, err
+	}
 	server := hub.Server{PeerID: peer.ID, Name: peer.Name}
 	begun := hub.Receipt{
 		Run: body.Run, Task: body.Task, Dispatch: body.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
@@ -254,6 +274,23 @@ func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, pee
 	return begun, err
 }
 
+// samePeer refuses a peer that is not, or not in the same store, what it was
+// when it was probed.
+func samePeer(tx store.PeerReader, probed hub.Peer) error {
+	now, err := tx.Peer(probed.ID)
+	switch {
+	case err != nil:
+		return err
+	case now.State != hub.PeerActive:
+		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", now.Name, now.State)
+	case now.Lineage != probed.Lineage || now.Fingerprint != probed.Fingerprint:
+		return hub.Errorf(hub.CodePeerChanged, "%s has another key than when it was asked", now.Name)
+	case now.StoreID != probed.StoreID || now.StoreEpoch != probed.StoreEpoch:
+		return hub.Errorf(hub.CodePeerStoreChanged, "%s has another store than when it was asked", now.Name)
+	}
+	return nil
+}
+
 func startTimeout(spec hub.StartSpec) time.Duration {
 	if spec.TimeoutMS == 0 {
 		return hub.DefaultStartTimeout
@@ -264,8 +301,12 @@ func startTimeout(spec hub.StartSpec) time.Duration {
 // answerMargin is what a peer's answer may take beyond the start's own budget.
 const answerMargin = 10 * time.Second
 
+// sending says how a remote start is sent. Only of the first sending does a
+// refusal prove that nothing runs: an earlier one may have been accepted.
+type sending struct{ first, answered bool }
+
 // performRemote sends the recorded request and applies what its owner answers.
-func (s *Service) performRemote(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
+func (s *Service) performRemote(ctx context.Context, begun hub.Receipt, how sending) (hub.Receipt, error) {
 	var d hub.Dispatch
 	var body []byte
 	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
@@ -281,23 +322,25 @@ func (s *Service) performRemote(ctx context.Context, begun hub.Receipt) (hub.Rec
 	budget, cancel := context.WithTimeout(ctx, time.Duration(begun.TimeoutMS)*time.Millisecond+answerMargin)
 	defer cancel()
 	got, err := s.Remote.Start(budget, d.Server.PeerID, d.Request, body)
-	return s.endRemote(ctx, d, begun, got, err)
+	if err == nil && !about(got, begun) {
+		err = hub.Errorf(hub.CodeResourceServerMismatch, "the owner answered with the receipt of another Dispatch")
+		how.first = false
+	}
+	return s.endRemote(ctx, d, begun, got, err, how)
+}
+
+// about reports whether an owner's receipt is of the start that was begun.
+func about(got, begun hub.Receipt) bool {
+	return got.Dispatch == begun.Dispatch && got.Task == begun.Task && got.Run == begun.Run
 }
 
 // endRemote records the owner's answer, or what its absence proves.
-func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.Receipt, err error) (hub.Receipt, error) {
+func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.Receipt, err error, how sending) (hub.Receipt, error) {
 	r, ev := begun, hub.EvStartFailed
 	switch {
 	case err == nil:
-		r, ev = got, eventOf(got)
-		r.Server = d.Server
-		for i := range r.Effects {
-			r.Effects[i].Server = d.Server.Name
-		}
-		for i := range r.Residuals {
-			r.Residuals[i].Server = d.Server.Name
-		}
-	case s.AnswerLost(err):
+		r, ev = ownersReceipt(got, d), eventOf(got)
+	case s.mayHaveStarted(err, how):
 		ev = hub.EvStartLost
 		r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, err.Error()
 		r.NextCommands = inspectCommands(d.ID)
@@ -308,10 +351,46 @@ func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.
 	r.Mutation = begun.Mutation
 	out := r
 	uerr := s.Store.Update(ctx, store.Settle, func(tx store.Tx) (err error) {
-		out, err = dispatch.EndStart(tx, d.ID, dispatch.Start{Event: ev, Reason: startReason(r), Receipt: r})
+		out, err = dispatch.EndStart(tx, d.ID, dispatch.Start{Event: ev, Reason: startReason(r), Receipt: r, Answered: how.answered})
 		return err
 	})
+	if ev == hub.EvStartLost {
+		s.pursue("", d.ID)
+	}
 	return out, uerr
+}
+
+// mayHaveStarted reports whether an error of a sending leaves open whether a
+// worker runs. After the first sending only the owner's tombstone proves that
+// none does.
+func (s *Service) mayHaveStarted(err error, how sending) bool {
+	if how.first {
+		return s.AnswerLost(err)
+	}
+	return !hub.IsCode(err, hub.CodeDispatchInactive)
+}
+
+// ownersReceipt is an owner's receipt as this home shows it: its lists are
+// complete, its commands this hub's own.
+func ownersReceipt(got hub.Receipt, d hub.Dispatch) hub.Receipt {
+	got.Server = d.Server
+	got.Effects, got.Residuals = onServer(got.Effects, d.Server.Name), onServer(got.Residuals, d.Server.Name)
+	got.Defaults = append([]hub.Default{}, got.Defaults...)
+	got.Warnings = append([]string{}, got.Warnings...)
+	got.NextCommands = [][]string{}
+	if got.State != hub.StartReady {
+		got.NextCommands = inspectCommands(d.ID)
+	}
+	return got
+}
+
+func onServer(rs []hub.Resource, name string) []hub.Resource {
+	out := make([]hub.Resource, 0, len(rs))
+	for _, r := range rs {
+		r.Server = name
+		out = append(out, r)
+	}
+	return out
 }
 
 func eventOf(r hub.Receipt) hub.EventKind {
@@ -342,7 +421,7 @@ func (s *Service) observeRemote(ctx context.Context, begun hub.Receipt) (hub.Rec
 	}
 	same := peer.Lineage == d.Pin.Lineage && peer.StoreID == d.Pin.StoreID && peer.StoreEpoch == d.Pin.Epoch
 	if (d.State == hub.StartUnknown || d.State == hub.Starting) && begun.Stage == hub.StageAttachRequested && same {
-		return s.performRemote(ctx, begun)
+		return s.performRemote(ctx, begun, sending{answered: true})
 	}
 	return s.observeStart(ctx, begun)
 }

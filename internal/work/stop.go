@@ -29,6 +29,7 @@ func stopTimeout(ms int64) time.Duration {
 // tree. What cannot be proved in time is stop_unknown.
 func (s *Service) Stop(ctx context.Context, r receipt.Request, in StopInput) (hub.StopResult, error) {
 	return receipt.Long(ctx, s.Gate, r, receipt.Operation[hub.StopResult]{
+		Class: store.Settle,
 		Begin: func(tx store.Tx) (hub.StopResult, error) {
 			d, already, err := dispatch.Fence(tx, in.Dispatch, hub.FenceItem{Request: r.Key, GraceMS: in.GraceMS})
 			return stopResult(d, already), err
@@ -62,13 +63,13 @@ func (s *Service) performStop(ctx context.Context, key hub.RequestID, in StopInp
 		return err
 	})
 	if err != nil || d.State.Final() {
-		out := stopResult(d, true)
-		out.AlreadySettled, out.Mutation = begun.AlreadySettled || d.State != hub.Stopped, begun.Mutation
+		out := stopResult(d, begun.AlreadySettled || d.State != hub.Stopped)
+		out.Mutation, out.Residuals = begun.Mutation, leftOver(started, d)
 		return out, err
 	}
 	ev := s.askOwner(ctx, key, d, in)
 	if err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) (err error) {
-		d, err = dispatch.EndStop(tx, d.ID, ev)
+		d, err = dispatch.EndStop(tx, in.Dispatch, ev)
 		return err
 	}); err != nil {
 		return begun, err
@@ -95,7 +96,7 @@ func (s *Service) askOwner(ctx context.Context, key hub.RequestID, d hub.Dispatc
 		}
 	} else {
 		ev, err = s.Remote.Stop(ctx, d.Server.PeerID, key, d.ID, hub.PeerStop{
-			StoreID: d.Pin.StoreID, GraceMS: in.GraceMS, TimeoutMS: timeout.Milliseconds(),
+			StoreID: d.Pin.StoreID, Epoch: d.Pin.Epoch, GraceMS: in.GraceMS, TimeoutMS: timeout.Milliseconds(),
 		})
 	}
 	if err != nil {
@@ -116,6 +117,9 @@ func (s *Service) carryOut(ctx context.Context, a hub.Attachment, timeout time.D
 	defer release()
 	if a, err = s.attachment(ctx, a.Home, a.Dispatch); err != nil {
 		return hub.StopEvidence{}, err
+	}
+	if a.Fenced {
+		return hub.StopEvidence{Proved: true, Action: hub.ActionNone, Residuals: a.Receipt.Effects}, nil
 	}
 	ev := s.end(ctx, a)
 	err = s.Store.Update(context.WithoutCancel(ctx), store.Settle, func(tx store.Tx) error {

@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
@@ -10,12 +9,28 @@ import (
 	"github.com/wavehub/wavehub/internal/store"
 )
 
-// Intervals at which a process that can no longer be verified is looked at
-// again; a verified one costs nothing while it runs.
+// Pauses between looks at something that could not be decided. What is verified
+// costs nothing while it lasts.
 const (
 	firstLook = time.Second
 	lastLook  = time.Minute
 )
+
+// patience waits ever longer between looks; the zero value begins at firstLook.
+type patience struct{ next time.Duration }
+
+// wait returns false when ctx ended first.
+func (p *patience) wait(ctx context.Context) bool {
+	p.next = min(max(firstLook, 2*p.next), lastLook)
+	t := time.NewTimer(p.next)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // resultBytes is how much output stands for the result of a launcher that
 // completes by exit.
@@ -24,38 +39,39 @@ const resultBytes = 16 << 10
 // watch commits the worker's exit when it is proven.
 func (s *Service) watch(a hub.Attachment) {
 	s.Spawn(func(ctx context.Context) {
-		if err := s.awaitExit(ctx, a); err != nil && ctx.Err() == nil {
-			s.Log.Error("watching a worker", "dispatch_id", a.Dispatch, "error", err)
+		var pause patience
+		for {
+			done, err := s.awaitExit(ctx, a)
+			if done || ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				s.Log.Error("watching a worker", "dispatch_id", a.Dispatch, "error", err)
+			}
+			if !pause.wait(ctx) {
+				return
+			}
 		}
 	})
 }
 
-func (s *Service) awaitExit(ctx context.Context, a hub.Attachment) error {
-	pause := firstLook
-	for {
-		st, err := s.Terminals.Wait(ctx, *a.Process)
-		if err != nil {
-			return err
-		}
-		if st.Liveness == hub.Exited {
-			return s.commitExit(ctx, a, st)
-		}
-		t := time.NewTimer(pause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		}
-		pause = min(2*pause, lastLook)
+// awaitExit waits for the end of the process and commits it. A process that can
+// be neither verified nor proven gone is looked at again later.
+func (s *Service) awaitExit(ctx context.Context, a hub.Attachment) (done bool, err error) {
+	st, err := s.Terminals.Wait(ctx, *a.Process)
+	if err != nil || st.Liveness != hub.Exited {
+		return false, err
 	}
+	err = s.commitExit(ctx, a, st)
+	return err == nil, err
 }
 
-// commitExit commits a proven exit once, with the end of the output.
+// commitExit commits a proven exit once, with the end of the output. Output
+// that cannot be read holds no exit back.
 func (s *Service) commitExit(ctx context.Context, a hub.Attachment, st hub.ProcessState) error {
 	tail, err := s.Terminals.Tail(ctx, a.Terminal, resultBytes)
 	if err != nil {
-		return err
+		s.Log.Error("reading a worker's output at its end", "dispatch_id", a.Dispatch, "error", err)
 	}
 	exit := hub.ExitItem{Incarnation: *a.Process, ExitCode: st.ExitCode, Signal: st.Signal}
 	return s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
@@ -63,30 +79,103 @@ func (s *Service) commitExit(ctx context.Context, a hub.Attachment, st hub.Proce
 	})
 }
 
+// pursue looks again, ever less often, at a start whose outcome is open, until
+// its receipt says what became of it. home is as in Attachment.
+func (s *Service) pursue(home hub.PeerID, id hub.DispatchID) {
+	s.Spawn(func(ctx context.Context) {
+		var pause patience
+		for pause.wait(ctx) {
+			open, err := s.lookAgain(ctx, home, id)
+			if err != nil && ctx.Err() == nil {
+				s.Log.Warn("finding out about a start", "dispatch_id", id, "error", err)
+			}
+			if err == nil && !open {
+				return
+			}
+		}
+	})
+}
+
+// lookAgain reports whether the outcome of a start is still open.
+func (s *Service) lookAgain(ctx context.Context, home hub.PeerID, id hub.DispatchID) (open bool, err error) {
+	if home == "" {
+		rec, err := s.recorded(ctx, id)
+		if err != nil || !openStart(rec.Receipt) {
+			return false, err
+		}
+		if d := rec.Dispatch; !d.Local() {
+			if s.LinkUp(d.Server.PeerID) {
+				_, err = s.inspect(ctx, d)
+			}
+			return true, err
+		}
+	}
+	a, err := s.attachment(ctx, home, id)
+	if err != nil || a.Process != nil || !openStart(a.Receipt) {
+		return false, err
+	}
+	return true, s.recover(ctx, a)
+}
+
 // Fences carries out the stops that homes order through the relay, and those
-// that a restart left undone. It runs until ctx ends.
+// that a restart or a process that could not be verified left undone. It runs
+// until ctx ends.
 func (s *Service) Fences(ctx context.Context) error {
 	woken, cancel := s.Bus.Subscribe(string(hub.TopicFence), "")
 	defer cancel()
+	var pause patience
 	for {
-		if err := s.fencesOnce(ctx); err != nil && ctx.Err() == nil {
+		left, err := s.fencesOnce(ctx)
+		if err != nil && ctx.Err() == nil {
 			s.Log.Error("carrying out stops", "error", err)
 		}
-		select {
-		case <-woken:
-		case <-ctx.Done():
+		if left == 0 && err == nil {
+			pause = patience{}
+			select {
+			case <-woken:
+			case <-ctx.Done():
+				return nil
+			}
+			continue
+		}
+		if !s.awaitFence(ctx, woken, &pause) {
 			return nil
 		}
 	}
 }
 
-func (s *Service) fencesOnce(ctx context.Context) error {
+// awaitFence waits for a new order or for the time to look at old ones again.
+func (s *Service) awaitFence(ctx context.Context, woken <-chan struct{}, pause *patience) bool {
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	due := make(chan struct{})
+	go func() {
+		defer close(due)
+		pause.wait(waiting)
+	}()
+	select {
+	case <-woken:
+		stop()
+	case <-due:
+	}
+	<-due
+	return ctx.Err() == nil
+}
+
+// fencesOnce carries out every open order, each on its own, and returns how
+// many there were. One that another hand is at is left to it.
+func (s *Service) fencesOnce(ctx context.Context) (int, error) {
 	open, err := s.open(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	n := 0
 	for _, a := range open {
 		if a.Fence == nil || a.Fenced {
+			continue
+		}
+		n++
+		if s.hands.busy(attempt{a.Home, a.Dispatch}) {
 			continue
 		}
 		s.Spawn(func(ctx context.Context) {
@@ -95,7 +184,7 @@ func (s *Service) fencesOnce(ctx context.Context) error {
 			}
 		})
 	}
-	return nil
+	return n, nil
 }
 
 func (s *Service) open(ctx context.Context) (as []hub.Attachment, err error) {
@@ -104,135 +193,4 @@ func (s *Service) open(ctx context.Context) (as []hub.Attachment, err error) {
 		return err
 	})
 	return as, err
-}
-
-// Recover finds out, before the hub serves, what became of everything that a
-// former process of this hub had under way.
-func (s *Service) Recover(ctx context.Context) error {
-	open, err := s.open(ctx)
-	if err != nil {
-		return err
-	}
-	for _, a := range open {
-		if err := s.recover(ctx, a); err != nil {
-			return err
-		}
-	}
-	return s.demote(ctx)
-}
-
-// recover brings one attachment up to date: its capability file, its start, its
-// process.
-func (s *Service) recover(ctx context.Context, a hub.Attachment) error {
-	release, err := s.hands.take(ctx, attempt{a.Home, a.Dispatch})
-	if err != nil {
-		return err
-	}
-	defer release()
-	if a, err = s.attachment(ctx, a.Home, a.Dispatch); err != nil || a.Tombstone || a.ExitDone && a.Receipt.State != hub.StartStarting {
-		return err
-	}
-	if err := s.rewriteAuthority(a); err != nil {
-		return err
-	}
-	if a.Process == nil {
-		return s.recoverStart(ctx, a)
-	}
-	if err := s.recoverReady(ctx, a); err != nil {
-		return err
-	}
-	s.watch(a)
-	return nil
-}
-
-// recoverReady tells the home's record of a start whose proof was committed
-// before its end was.
-func (s *Service) recoverReady(ctx context.Context, a hub.Attachment) error {
-	if a.Home != "" {
-		return nil
-	}
-	rec, err := s.recorded(ctx, a.Dispatch)
-	if err != nil || rec.Dispatch.State != hub.Starting && rec.Dispatch.State != hub.StartUnknown {
-		return err
-	}
-	_, err = s.endOwn(ctx, a.Home, a.Receipt, hub.EvStarted)
-	return err
-}
-
-func (s *Service) rewriteAuthority(a hub.Attachment) error {
-	switch a.Receipt.Stage {
-	case hub.StageAuthority, hub.StageInputDelivering, hub.StageTerminalCreating, hub.StageInputAccepted, hub.StageTerminalCreated:
-		token, _ := s.Authority.Capability(a.Home, a.Dispatch)
-		_, err := s.Authority.WriteFile(a, token)
-		return err
-	}
-	return nil
-}
-
-// recoverStart decides a start that was cut off: its supervisor's record proves
-// that it took place, no trace of a launch proves that nothing runs.
-func (s *Service) recoverStart(ctx context.Context, a hub.Attachment) error {
-	in, ok, err := s.incarnation(ctx, a)
-	if err != nil {
-		return errors.Join(err, s.leaveUnknown(ctx, a, err))
-	}
-	if !ok {
-		r := s.failed(a, errors.New("the hub was restarted before the worker was launched"))
-		_, err := s.endOwn(ctx, a.Home, r, hub.EvStartFailed)
-		return err
-	}
-	if err := s.launched(ctx, &a, in); err != nil && !errors.Is(err, errFenced) {
-		return err
-	}
-	if _, err := s.endOwn(ctx, a.Home, a.Receipt, hub.EvStarted); err != nil {
-		return err
-	}
-	s.watch(a)
-	return nil
-}
-
-func (s *Service) leaveUnknown(ctx context.Context, a hub.Attachment, cause error) error {
-	_, err := s.endOwn(ctx, a.Home, s.unknown(a, cause), hub.EvStartLost)
-	return err
-}
-
-// demote gives the home's Dispatches on peers that were under way the state
-// that is known of them: unknown, until their owner is asked.
-func (s *Service) demote(ctx context.Context) error {
-	return s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
-		p := store.Page{Limit: maxReconcile}
-		for {
-			ds, next, err := tx.DispatchList(store.DispatchFilter{Live: true}, p)
-			if err != nil {
-				return err
-			}
-			for _, d := range ds {
-				if err := demoteOne(tx, d); err != nil {
-					return err
-				}
-			}
-			if p.Before = next; next == 0 {
-				return nil
-			}
-		}
-	})
-}
-
-func demoteOne(tx store.Tx, d hub.Dispatch) error {
-	switch d.State {
-	case hub.Starting:
-		r, err := tx.StartReceipt(d.ID)
-		if err != nil {
-			return err
-		}
-		r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, "the hub was restarted during the start"
-		r.NextCommands = inspectCommands(d.ID)
-		_, err = dispatch.EndStart(tx, d.ID, dispatch.Start{Event: hub.EvStartLost, Reason: startReason(r), Receipt: r})
-		return err
-	case hub.Stopping:
-		_, err := dispatch.EndStop(tx, d.ID, hub.StopEvidence{Action: hub.ActionUnknown, LastError: "the hub was restarted during the stop"})
-		return err
-	case hub.Ready, hub.StartUnknown, hub.StopUnknown, hub.Succeeded, hub.Failed, hub.Stopped, hub.Abandoned:
-	}
-	return nil
 }

@@ -1,0 +1,148 @@
+package work
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wavehub/wavehub/internal/dispatch"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Recover finds out, before the hub serves, what became of everything that a
+// former process of this hub had under way. One worker that cannot be judged is
+// looked at again later; it does not keep the hub from serving.
+func (s *Service) Recover(ctx context.Context) error {
+	if err := s.demote(ctx); err != nil {
+		return err
+	}
+	open, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range open {
+		if err := s.recover(ctx, a); err != nil {
+			s.Log.Error("recovering a worker", "dispatch_id", a.Dispatch, "error", err)
+			s.pursue(a.Home, a.Dispatch)
+		}
+	}
+	return ctx.Err()
+}
+
+// recover brings one attachment up to date: its capability file, its start, its
+// process.
+func (s *Service) recover(ctx context.Context, a hub.Attachment) error {
+	release, err := s.hands.take(ctx, attempt{a.Home, a.Dispatch})
+	if err != nil {
+		return err
+	}
+	defer release()
+	if a, err = s.attachment(ctx, a.Home, a.Dispatch); err != nil || a.Tombstone || a.ExitDone && a.Receipt.State != hub.StartStarting {
+		return err
+	}
+	if err := s.rewriteAuthority(a); err != nil {
+		s.Log.Error("writing a worker's capability file", "dispatch_id", a.Dispatch, "error", err)
+	}
+	if a.Process == nil {
+		return s.recoverStart(ctx, a)
+	}
+	if err := s.recoverReady(ctx, a); err != nil {
+		return err
+	}
+	s.watch(a)
+	return nil
+}
+
+// recoverReady tells the home's record of a start whose proof was committed
+// before its end was.
+func (s *Service) recoverReady(ctx context.Context, a hub.Attachment) error {
+	if a.Home != "" {
+		return nil
+	}
+	rec, err := s.recorded(ctx, a.Dispatch)
+	if err != nil || rec.Dispatch.State != hub.Starting && rec.Dispatch.State != hub.StartUnknown {
+		return err
+	}
+	_, err = s.endOwn(ctx, a.Home, a.Receipt, hub.EvStarted, false)
+	return err
+}
+
+// rewriteAuthority replaces the capability file of a worker that may have one:
+// the hub's address may have changed.
+func (s *Service) rewriteAuthority(a hub.Attachment) error {
+	switch a.Receipt.Stage {
+	case hub.StageAuthority, hub.StageInputDelivering, hub.StageTerminalCreating, hub.StageInputAccepted, hub.StageTerminalCreated:
+		token, _ := s.Authority.Capability(a.Home, a.Dispatch)
+		_, err := s.Authority.WriteFile(a, token)
+		return err
+	}
+	return nil
+}
+
+// recoverStart decides a start that was cut off: its supervisor's record proves
+// that it took place, no trace of a launch proves that nothing runs.
+func (s *Service) recoverStart(ctx context.Context, a hub.Attachment) error {
+	in, ok, err := s.incarnation(ctx, a)
+	if err != nil {
+		return errors.Join(err, s.leaveUnknown(ctx, a, err))
+	}
+	if !ok {
+		r := s.failed(a, errors.New("the hub was restarted before the worker was launched"))
+		_, err := s.endOwn(ctx, a.Home, r, hub.EvStartFailed, false)
+		return err
+	}
+	if err := s.launched(ctx, &a, in); err != nil && !errors.Is(err, errFenced) {
+		return err
+	}
+	if _, err := s.endOwn(ctx, a.Home, a.Receipt, hub.EvStarted, false); err != nil {
+		return err
+	}
+	s.watch(a)
+	return nil
+}
+
+func (s *Service) leaveUnknown(ctx context.Context, a hub.Attachment, cause error) error {
+	_, err := s.endOwn(ctx, a.Home, s.unknown(a, cause), hub.EvStartLost, false)
+	return err
+}
+
+// demote gives the home's Dispatches that were under way the state that is
+// known of them: unknown, until their owner has been asked.
+func (s *Service) demote(ctx context.Context) error {
+	return s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		p := store.Page{Limit: maxReconcile}
+		for {
+			ds, next, err := tx.DispatchList(store.DispatchFilter{Live: true}, p)
+			if err != nil {
+				return err
+			}
+			for _, d := range ds {
+				if err := demoteOne(tx, d); err != nil {
+					return err
+				}
+			}
+			if p.Before = next; next == 0 {
+				return nil
+			}
+		}
+	})
+}
+
+func demoteOne(tx store.Tx, d hub.Dispatch) error {
+	switch d.State {
+	case hub.Starting:
+		r, err := tx.StartReceipt(d.ID)
+		if err != nil {
+			return err
+		}
+		r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, "the hub was restarted during the start"
+		r.NextCommands = inspectCommands(d.ID)
+		_, err = dispatch.EndStart(tx, d.ID, dispatch.Start{Event: hub.EvStartLost, Reason: startReason(r), Receipt: r})
+		return err
+	case hub.Stopping:
+		_, err := dispatch.EndStop(tx, d.ID, hub.StopEvidence{Action: hub.ActionUnknown, LastError: "the hub was restarted during the stop"})
+		return err
+	case hub.Ready, hub.StartUnknown, hub.StopUnknown, hub.Succeeded, hub.Failed, hub.Stopped, hub.Abandoned:
+	}
+	return nil
+}
