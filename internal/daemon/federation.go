@@ -164,11 +164,8 @@ func (r remote) Output(ctx context.Context, id hub.PeerID, d hub.DispatchID, q w
 	return r.client.Output(ctx, id, d, peer.OutputQuery(q))
 }
 
-// answerLost reports whether a peer may have accepted what failed with err: its
-// answer was lost, or it failed itself.
-func answerLost(err error) bool {
-	return errors.Is(err, peer.ErrAnswerLost) || hub.IsCode(err, hub.CodeInternal) || hub.IsCode(err, hub.CodeOutcomeUnknown)
-}
+// answerLost reports whether no answer to a request that was sent has come.
+func answerLost(err error) bool { return errors.Is(err, peer.ErrAnswerLost) }
 
 // nonce names this process to its peers.
 func nonce() string { return string(hub.NewRequestID()) }

@@ -223,7 +223,7 @@ func reportExit(tx store.Tx, a *hub.Attachment, exit hub.ExitItem, tail string) 
 	}
 	m := hub.Message{
 		ID: hub.NewMessageID(), Run: a.Run, From: hubName, To: a.Run.Box(), Type: hub.TypeWorkerDone,
-		Subject: "The process " + describeExit(exit), Body: tail, CreatedAt: tx.Now(),
+		Subject: "The process " + describeExit(exit), Body: hub.PlainText([]byte(tail)), CreatedAt: tx.Now(),
 	}
 	reserve, err := admitReport(a, r.Sum(m.Body), a.LastReportAt)
 	if err != nil {

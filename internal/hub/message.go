@@ -3,6 +3,7 @@ package hub
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -79,6 +80,11 @@ func CheckText(field, s string, max int) error {
 		return Invalid(field, "must not hold a NUL character")
 	}
 	return nil
+}
+
+// PlainText makes any bytes text that a message may carry.
+func PlainText(raw []byte) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // CheckMessage refuses a complete message over the limits; the hub that accepts

@@ -111,6 +111,9 @@ func (s *Service) ShowFor(ctx context.Context, home hub.Peer, id hub.DispatchID)
 	if err != nil || !ok || a.Tombstone {
 		return hub.PeerShow{Observation: hub.Observation{Process: hub.Unverifiable, Attachment: "absent", Link: "local"}}, err
 	}
+	if a, err = s.settled(ctx, a); err != nil {
+		return hub.PeerShow{}, err
+	}
 	obs, err := s.observe(ctx, a)
 	obs.LastSeq = queue.LastSeq
 	return hub.PeerShow{Attached: true, Receipt: a.Receipt, Observation: obs}, err

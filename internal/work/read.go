@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -100,9 +99,8 @@ func (s *Service) page(ctx context.Context, a hub.Attachment, q OutputQuery) (hu
 
 var secrets = regexp.MustCompile(`wh[urcdw]_[0-9A-Za-z]{20,}`)
 
-// redact makes output text that a message may carry: valid UTF-8 without NULs,
-// and without anything that looks like a token.
+// redact makes output text that a message may carry, without anything that
+// looks like a token.
 func redact(raw []byte) string {
-	text := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD")
-	return secrets.ReplaceAllString(text, "[redacted]")
+	return secrets.ReplaceAllString(hub.PlainText(raw), "[redacted]")
 }

@@ -59,12 +59,22 @@ func (s *Service) observeLocal(ctx context.Context, d hub.Dispatch) (hub.Observa
 	if err != nil {
 		return hub.Observation{}, err
 	}
-	if a.Process == nil && (d.State == hub.StartUnknown || d.State == hub.StopUnknown) {
-		if err := s.recover(ctx, a); err != nil {
-			return hub.Observation{}, err
-		}
+	if a, err = s.settled(ctx, a); err != nil {
+		return hub.Observation{}, err
 	}
 	return s.observe(ctx, a)
+}
+
+// settled tries to decide an attachment's start whose outcome is open. Not being
+// able to is no error: it stays open.
+func (s *Service) settled(ctx context.Context, a hub.Attachment) (hub.Attachment, error) {
+	if a.Process != nil || a.ExitDone || !openStart(a.Receipt) {
+		return a, nil
+	}
+	if err := s.recover(ctx, a); err != nil {
+		s.Log.Warn("finding out about a start", "dispatch_id", a.Dispatch, "error", err)
+	}
+	return s.attachment(ctx, a.Home, a.Dispatch)
 }
 
 // observe is the owner's present word on a worker.

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
@@ -364,10 +365,17 @@ func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.
 // worker runs. After the first sending only the owner's tombstone proves that
 // none does.
 func (s *Service) mayHaveStarted(err error, how sending) bool {
-	if how.first {
-		return s.AnswerLost(err)
+	if !how.first {
+		return !hub.IsCode(err, hub.CodeDispatchInactive)
 	}
-	return !hub.IsCode(err, hub.CodeDispatchInactive)
+	switch hub.CodeOf(err) { // an owner that failed itself may have begun before
+	case hub.CodeOutcomeUnknown, hub.CodeStorageFull, hub.CodeHubDraining:
+		return true
+	case hub.CodeInternal:
+		_, coded := errors.AsType[*hub.Error](err)
+		return coded || s.AnswerLost(err)
+	}
+	return s.AnswerLost(err)
 }
 
 // ownersReceipt is an owner's receipt as this home shows it: its lists are
