@@ -10,19 +10,33 @@ import (
 // ledger knows what this session has sent, so that a peer cannot acknowledge
 // more, and which Dispatches the peer has parked.
 type ledger struct {
-	mu sync.Mutex
-	at map[hub.DispatchID]entry // guarded by mu
+	mu    sync.Mutex
+	at    map[hub.DispatchID]entry    // guarded by mu
+	tries map[hub.DispatchID]struct{} // parked with a retry; guarded by mu
 }
 
 type entry struct {
 	sent, acked int64
 	parked      bool
+	// A queue that the peer parked is tried again at retry, ever less often;
+	// zero: not in this session.
+	retry time.Time
+	pause time.Duration
 }
+
+// Pauses before a queue that the peer parked is tried again: what it lacks, an
+// attachment that is still being made, may come at any moment.
+const (
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
 
 // ledgerSoft is the number of entries beyond which finished ones are dropped.
 const ledgerSoft = 1 << 16
 
-func newLedger() *ledger { return &ledger{at: map[hub.DispatchID]entry{}} }
+func newLedger() *ledger {
+	return &ledger{at: map[hub.DispatchID]entry{}, tries: map[hub.DispatchID]struct{}{}}
+}
 
 // mark notes items as sent; it comes before the write.
 func (l *ledger) mark(items []hub.Item) {
@@ -70,17 +84,56 @@ func (l *ledger) acked(a hub.Ack) (again hub.Want, ok bool) {
 	e := l.at[a.Dispatch]
 	ok = e.parked && a.Parked == "" && a.Seq > e.acked
 	e.acked = max(e.acked, a.Seq)
-	e.parked = a.Parked != "" || e.parked && !ok
+	switch {
+	case a.Parked != "":
+		e.parked, e.pause = true, min(max(firstRetry, 2*e.pause), lastRetry)
+		e.retry = time.Now().Add(e.pause)
+		l.tries[a.Dispatch] = struct{}{}
+	case ok || !e.parked:
+		e.parked, e.pause, e.retry = false, 0, time.Time{}
+		delete(l.tries, a.Dispatch)
+	}
 	l.at[a.Dispatch] = e
 	return hub.Want{Dispatch: a.Dispatch, Seq: e.acked + 1}, ok
+}
+
+// due returns the parked queues whose time to be tried again has come, and lets
+// them flow.
+func (l *ledger) due(now time.Time) (again []hub.Want) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for d := range l.tries {
+		e := l.at[d]
+		if now.Before(e.retry) {
+			continue
+		}
+		e.parked, e.retry = false, time.Time{}
+		l.at[d] = e
+		delete(l.tries, d)
+		again = append(again, hub.Want{Dispatch: d, Seq: e.acked + 1})
+	}
+	return again
+}
+
+// nextDue is how long until a parked queue is tried again; false: none is.
+func (l *ledger) nextDue(now time.Time) (wait time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for d := range l.tries {
+		if w := max(0, l.at[d].retry.Sub(now)); !ok || w < wait {
+			wait, ok = w, true
+		}
+	}
+	return wait, ok
 }
 
 func (l *ledger) park(d hub.DispatchID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.at[d]
-	e.parked = true
+	e.parked, e.retry = true, time.Time{}
 	l.at[d] = e
+	delete(l.tries, d)
 }
 
 // flowing drops items of parked Dispatches.

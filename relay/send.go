@@ -70,10 +70,12 @@ func (s *sender) wait(ctx context.Context, busy bool, wake <-chan struct{}, ping
 	switch {
 	case busy:
 		now = closed
-	case s.gaps.any():
-		t := time.NewTimer(s.cfg.Again)
-		defer t.Stop()
-		again = t.C
+	default:
+		if pause, ok := s.untilAgain(); ok {
+			t := time.NewTimer(pause)
+			defer t.Stop()
+			again = t.C
+		}
 	}
 	select {
 	case <-s.failed:
@@ -103,8 +105,23 @@ func (s *sender) ping(ctx context.Context) error {
 	return s.write(ctx, wire.Ping{IntervalMS: s.cfg.Ping.Milliseconds()})
 }
 
-// askAgain repeats wants whose answer is overdue.
+// untilAgain is how long until something has to be repeated; false: nothing.
+func (s *sender) untilAgain() (time.Duration, bool) {
+	pause, ok := s.sent.nextDue(time.Now())
+	if s.gaps.any() && (!ok || s.cfg.Again < pause) {
+		return s.cfg.Again, true
+	}
+	return pause, ok
+}
+
+// askAgain repeats wants whose answer is overdue, and tries queues again that
+// the peer had parked.
 func (s *sender) askAgain() error {
+	for _, w := range s.sent.due(time.Now()) {
+		if err := s.out.addResend(w); err != nil {
+			return err
+		}
+	}
 	due, err := s.gaps.overdue()
 	if len(due) > 0 {
 		s.out.add(nil, due, 0)

@@ -105,26 +105,27 @@ func serveStore(ctx context.Context, p parts, ready func(url, hubID string)) err
 	loops, jobs := group.New(context.WithoutCancel(ctx)), group.New(context.WithoutCancel(ctx))
 	p.ln, p.jobs = ln, jobs
 	x, err := assemble(ctx, p)
-	if err != nil {
-		return err
+	if err == nil {
+		defer x.fed.links.Close()
+		err = x.run(ctx, loops, ready)
 	}
+	return errors.Join(err, stopGroup(jobs), stopGroup(loops))
+}
+
+// run recovers, starts the loops and serves until ctx ends.
+func (x *hubParts) run(ctx context.Context, loops *group.Group, ready func(url, hubID string)) error {
 	if err := x.recover(ctx); err != nil {
 		return err
 	}
 	x.start(loops)
-	err = x.serve(ctx, ln, func() { ready(x.url, p.home.identity.HubID) })
-	err = errors.Join(err, stopGroups(jobs, loops))
-	x.fed.links.Close()
-	return err
+	return x.serve(ctx, x.ln, func() { ready(x.url, x.home.identity.HubID) })
 }
 
-func stopGroups(gs ...*group.Group) error {
-	for _, g := range gs {
-		if !g.Stop(stopTime) {
-			return errors.New("the hub stopped while something of it was still at work")
-		}
+func stopGroup(g *group.Group) error {
+	if g.Stop(stopTime) {
+		return nil
 	}
-	return nil
+	return errors.New("the hub stopped while something of it was still at work")
 }
 
 // recover brings the store and the world together before anything is served.

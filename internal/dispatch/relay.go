@@ -199,15 +199,10 @@ func (s *Service) After(ctx context.Context, peer hub.PeerID, dir hub.Direction,
 	return items, err
 }
 
-// Queue returns the items of one queue again from a sequence on; a parked
-// queue has nothing to send.
+// Queue returns the items of one queue again from a sequence on.
 func (s *Service) Queue(ctx context.Context, peer hub.PeerID, dir hub.Direction, d hub.DispatchID, fromSeq int64, maxBytes int) (items []hub.Item, err error) {
 	k := store.QueueKey{Peer: peer, Dispatch: d, Direction: dir}
 	err = s.Store.View(ctx, func(rx store.Rx) error {
-		q, err := rx.Queue(k)
-		if err != nil || q.Parked != "" {
-			return err
-		}
 		items, err = rx.QueueItems(k, fromSeq, maxBytes)
 		return err
 	})
