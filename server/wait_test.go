@@ -154,6 +154,9 @@ func TestDrainingEndsWaits(t *testing.T) {
 	_, start := w.waiting(t.Context(), srv.URL, request{
 		method: "POST", path: "/v1/tasks/" + task + "/workers", body: `{"worktree":"path:/x","agent":"fake"}`, token: w.operator,
 	})
+	eventually(t, func() bool { // the start is on record
+		return strings.Contains(w.do(request{method: "GET", path: "/v1/tasks/" + task, token: w.operator}).raw, `"state":"dispatched"`)
+	})
 	close(w.draining)
 	for code, body := range map[string]io.Reader{"hub_draining": check, "outcome_unknown": start} {
 		problem, _ := document(t, body)["problem"].(map[string]any)

@@ -56,7 +56,7 @@ func (s *Service) Join(ctx context.Context, r receipt.Request, in JoinInput) (Pe
 		return PeerResult{}, err
 	}
 	return receipt.Long(ctx, s.cfg.Gate, r, receipt.Operation[PeerResult]{
-		Class:   store.New,
+		Class: store.New, Definite: true,
 		Begin:   func(tx store.Tx) (PeerResult, error) { return begin(tx, j) },
 		Perform: func(ctx context.Context, out PeerResult) (PeerResult, error) { return s.join(ctx, j, out) },
 		Observe: func(ctx context.Context, out PeerResult) (PeerResult, error) { return s.resume(ctx, j, out) },

@@ -3,6 +3,7 @@ package receipt
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
@@ -39,6 +40,9 @@ type Operation[T any] struct {
 	// Observe finds out what became of a request that was begun, without
 	// repeating its effects, and returns the answer as it is known now.
 	Observe func(context.Context, T) (T, error)
+	// Definite says that coded errors of Perform and Observe mean that nothing
+	// happened; else any error after Begin leaves the outcome open.
+	Definite bool
 	// Unknown reports whether an answer says outcome_unknown.
 	Unknown func(T) bool
 }
@@ -89,6 +93,9 @@ func perform[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Op
 		do = op.Observe
 	}
 	out, err := do(ctx, begun)
+	if _, coded := errors.AsType[*hub.Error](err); coded && op.Definite {
+		return out, err
+	}
 	if err != nil {
 		return out, underWay(r, err)
 	}
