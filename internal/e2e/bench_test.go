@@ -104,6 +104,7 @@ func BenchmarkGroupCommit(b *testing.B) {
 				b.ReportMetric(group.rate()/single.rate(), "ratio")
 				b.ReportMetric(float64(group.percentile(99).Microseconds()), "grouped-p99-us")
 				b.ReportMetric(float64(single.percentile(99).Microseconds()), "single-p99-us")
+				b.ReportMetric(float64(group.percentile(99))/float64(single.percentile(99)), "p99-ratio")
 			}
 		})
 	}
