@@ -26,7 +26,7 @@ func (a *app) taskCreate() *cobra.Command {
 	cmd := mark(&cobra.Command{
 		Use:     "create --spec TEXT",
 		Short:   "Create a Task; nothing starts",
-		Example: "wavehub task create --spec \"go vet ./...\" --title vet\nwavehub task create --spec-file task.md --verify-cmd \"go test ./...\" --verify required",
+		Example: "wavehub task create --spec \"go vet ./...\" --title vet\nwavehub task create --spec-file task.md --verify-cmd \"go test ./...\"",
 		Args:    exactly(),
 	}, isMutation)
 	f.spec = bodyFlags(cmd, "spec", "what is to be done")

@@ -43,6 +43,9 @@ func createOne(tx createTaskTx, t hub.Task, states map[hub.TaskID]hub.TaskState)
 	if err := checkTask(t); err != nil {
 		return t, err
 	}
+	if t.Title == "" {
+		t.Title = titleOf(t.Spec)
+	}
 	deps := make([]hub.TaskState, 0, len(t.Dependencies))
 	for _, d := range t.Dependencies {
 		s, err := stateOf(tx, t.Run, d, states)
@@ -55,6 +58,23 @@ func createOne(tx createTaskTx, t hub.Task, states map[hub.TaskID]hub.TaskState)
 	states[t.ID] = t.State
 	return t, tx.PutTask(t)
 }
+
+// titleOf is the first line of a spec that says something, clipped.
+func titleOf(spec string) string {
+	for line := range strings.Lines(spec) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if len(line) > maxDerivedTitle {
+			line = strings.ToValidUTF8(line[:maxDerivedTitle], "") + "…"
+		}
+		return line
+	}
+	return ""
+}
+
+const maxDerivedTitle = 72
 
 func stateOf(tx store.TaskReader, run hub.RunID, id hub.TaskID, known map[hub.TaskID]hub.TaskState) (hub.TaskState, error) {
 	if s, ok := known[id]; ok {
