@@ -63,6 +63,14 @@ func (c *Client) CreateTask(ctx context.Context, run string, in api.TaskCreate, 
 	})
 }
 
+// UpdateTask changes a Task's text or state; ifMatch is an ETag, "" for any
+// version.
+func (c *Client) UpdateTask(ctx context.Context, task, ifMatch string, in api.TaskUpdate, opts ...Option) (*api.TaskResult, error) {
+	return mutate[api.TaskResult](ctx, c, 0, opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.UpdateTask(ctx, task, &api.UpdateTaskParams{IdempotencyKey: key, IfMatch: ifMatch}, in)
+	})
+}
+
 // Tasks lists the Run's Tasks, of one state or ("") of all.
 func (c *Client) Tasks(ctx context.Context, run string, state api.TaskState, page Page, opts ...Option) (*api.TaskPage, error) {
 	return read[api.TaskPage](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {

@@ -60,6 +60,8 @@ type (
 	StopResult              = api.StopResult
 	Task                    = api.Task
 	TaskCreate              = api.TaskCreate
+	TaskUpdate              = api.TaskUpdate
+	TaskUpdateState         = api.TaskUpdateState
 	TaskCreateScope         = api.TaskCreateScope
 	TaskCreateVerify        = api.TaskCreateVerify
 	TaskOnly                = api.TaskOnly

@@ -17,7 +17,7 @@ func (s apiHandlers) CreateRun(w http.ResponseWriter, r *http.Request, params ap
 		key: params.IdempotencyKey,
 		do: func(ctx context.Context, q receipt.Request, b api.RunCreate) (run.Bound, error) {
 			return s.cfg.Runs.Create(ctx, q, run.CreateInput{
-				Objective: b.Objective, Bind: string(b.Bind), Context: q.Principal.Context,
+				Objective: b.Objective, Bind: string(b.Bind), Context: q.Principal.Context, Parent: hub.RunID(b.ParentRunId),
 			})
 		},
 		show: answered(http.StatusCreated, runBound),

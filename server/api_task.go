@@ -41,5 +41,25 @@ func (s apiHandlers) GetTask(w http.ResponseWriter, r *http.Request, id api.Task
 		t, err = rx.Task(hub.TaskID(id))
 		return err
 	})
+	if err == nil {
+		w.Header().Set("ETag", run.ETag(t))
+	}
 	s.reply(w, r, http.StatusOK, api.TaskOnly{Task: taskOf(t)}, err)
+}
+
+// UpdateTask changes a Task's text or state.
+func (s apiHandlers) UpdateTask(w http.ResponseWriter, r *http.Request, id api.TaskParam, params api.UpdateTaskParams) {
+	mutate(s.Server, w, r, verb[api.TaskUpdate, run.Created]{
+		key: params.IdempotencyKey, path: id, condition: params.IfMatch,
+		do: func(ctx context.Context, q receipt.Request, b api.TaskUpdate) (run.Created, error) {
+			return s.cfg.Runs.UpdateTask(ctx, q, run.UpdateInput{
+				Task: hub.TaskID(id), IfMatch: params.IfMatch,
+				Change: hub.TaskChange{Title: b.Title, Spec: b.Spec, State: hub.TaskState(b.State)},
+			})
+		},
+		show: func(c run.Created) (int, any) {
+			w.Header().Set("ETag", run.ETag(c.Task))
+			return http.StatusOK, taskResult(c)
+		},
+	})
 }

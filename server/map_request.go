@@ -34,7 +34,7 @@ func (s *Server) recordedAnswer(rx store.Rx, rec store.Receipt) (any, error) {
 	switch rec.Op {
 	case "createRun", "bindRun":
 		return mapped(rec, func(b run.Bound) (any, error) { return s.withToken(rx, b) })
-	case "createTask":
+	case "createTask", "updateTask":
 		return mapped(rec, func(c run.Created) (any, error) {
 			t, err := rx.Task(c.Task.ID)
 			c.Task.Spec = t.Spec

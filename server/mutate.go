@@ -16,6 +16,9 @@ import (
 type verb[Body, Out any] struct {
 	key  string // the Idempotency-Key, "" to mint one
 	path string // the path's parameter
+	// condition is a header that the effect depends on: it is part of what was
+	// asked.
+	condition string
 	// secret is a field of the body that nothing stored may be derived from.
 	secret string
 	do     func(context.Context, receipt.Request, Body) (Out, error)
@@ -33,7 +36,7 @@ func mutate[Body, Out any](s *Server, w http.ResponseWriter, r *http.Request, v 
 		s.fail(w, r, err)
 		return
 	}
-	q, err := receipt.New(c.principal, hub.RequestID(v.key), c.op.id, arguments(c, v.path, v.secret))
+	q, err := receipt.New(c.principal, hub.RequestID(v.key), c.op.id, arguments(c, v.path, v.condition, v.secret))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -57,7 +60,7 @@ func mutate[Body, Out any](s *Server, w http.ResponseWriter, r *http.Request, v 
 
 // arguments is the canonical form of what was asked: equal for bodies that
 // differ in white space or in the order of keys.
-func arguments(c *call, path, secret string) any {
+func arguments(c *call, path, condition, secret string) any {
 	body := c.value
 	if fields, ok := body.(map[string]any); ok && secret != "" {
 		fields = maps.Clone(fields)
@@ -67,7 +70,11 @@ func arguments(c *call, path, secret string) any {
 	if body == nil {
 		body = map[string]any{}
 	}
-	return map[string]any{"path": path, "body": body}
+	args := map[string]any{"path": path, "body": body}
+	if condition != "" {
+		args["condition"] = condition
+	}
+	return args
 }
 
 func decode[Body any](c *call) (Body, error) {

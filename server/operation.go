@@ -81,7 +81,7 @@ func apiBody(id string) int64 {
 	switch id {
 	case "sendMessage", "replyMessage":
 		return messageBody
-	case "createTask":
+	case "createTask", "updateTask":
 		return taskBody
 	}
 	return otherBody

@@ -32,6 +32,7 @@ var apiScopes = map[string]kinds{
 	"getBinding": operator,
 
 	"createTask": operator,
+	"updateTask": operator,
 	"listTasks":  reads,
 	"getTask":    reads,
 

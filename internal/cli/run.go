@@ -16,6 +16,7 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 type runCreateFlags struct {
+	parent                  string
 	objective, consumerFile string
 	bind, noBind            bool
 }
@@ -32,6 +33,7 @@ func (a *app) runCreate() *cobra.Command {
 		Args:    exactly(),
 	}, isMutation)
 	cmd.Flags().StringVar(&f.objective, "objective", "", "what the Run is for")
+	cmd.Flags().StringVar(&f.parent, "parent", "", "the Run that this one serves (at most 3 deep)")
 	cmd.Flags().BoolVar(&f.bind, "bind", false, "bind this terminal even if it is bound to another Run")
 	cmd.Flags().BoolVar(&f.noBind, "no-bind", false, "create the Run without a consumer")
 	cmd.Flags().StringVar(&f.consumerFile, "consumer-file", "", "write the consumer token to this file (mode 0600)")
@@ -41,7 +43,7 @@ func (a *app) runCreate() *cobra.Command {
 
 func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags) func(context.Context, *session, []string, ...client.Option) (*client.RunBound, error) {
 	return func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.RunBound, error) {
-		in := client.RunCreate{Objective: f.objective}
+		in := client.RunCreate{Objective: f.objective, ParentRunId: f.parent}
 		switch {
 		case f.objective == "":
 			return nil, misused(cmd, "needs --objective")

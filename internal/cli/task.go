@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,7 @@ import (
 func (a *app) taskCommand() *cobra.Command {
 	return group("task", "Create and show Tasks: what is to be done",
 		"wavehub task create --spec \"go vet ./...\"",
-		a.taskCreate(), a.taskList(), a.taskShow())
+		a.taskCreate(), a.taskList(), a.taskShow(), a.taskUpdate(), a.taskCancel())
 }
 
 type taskFlags struct {
@@ -88,6 +89,51 @@ func (a *app) taskList() *cobra.Command {
 	return cmd
 }
 
+func (a *app) taskUpdate() *cobra.Command {
+	var title, state, ifMatch string
+	cmd := mark(&cobra.Command{
+		Use:     "update TASK",
+		Short:   "Change a Task's text or, while no Dispatch of it is live, its state",
+		Example: "wavehub task update task_01j8zq4h5n6p7r8s9t0v1w2x3y --title \"vet, again\"\nwavehub task update task_01j8zq4h5n6p7r8s9t0v1w2x3y --state ready",
+		Args:    exactly("TASK"),
+	}, isMutation)
+	spec := bodyFlags(cmd, "spec", "what is to be done")
+	flags := cmd.Flags()
+	flags.StringVar(&title, "title", "", "a short name")
+	flags.StringVar(&state, "state", "", "ready (reopens it), completed, failed or cancelled")
+	flags.StringVar(&ifMatch, "if-match", "", "only if the Task is at this version (its ETag)")
+	cmd.RunE = verb[client.TaskResult]{
+		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.TaskResult, error) {
+			text, err := spec.read(a)
+			if err != nil {
+				return nil, err
+			}
+			if text == "" && title == "" && state == "" {
+				return nil, misused(cmd, "needs --title, --spec or --state")
+			}
+			in := client.TaskUpdate{Title: title, Spec: text, State: client.TaskUpdateState(state)}
+			return s.UpdateTask(ctx, args[0], ifMatch, in, opts...)
+		},
+		human: func(p *printer, out *client.TaskResult) { printTask(p, out.Task) },
+	}.runE(a)
+	return cmd
+}
+
+func (a *app) taskCancel() *cobra.Command {
+	return mark(&cobra.Command{
+		Use:     "cancel TASK",
+		Short:   "Set a Task that nobody works on to cancelled",
+		Example: "wavehub task cancel task_01j8zq4h5n6p7r8s9t0v1w2x3y",
+		Args:    exactly("TASK"),
+		RunE: verb[client.TaskResult]{
+			call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.TaskResult, error) {
+				return s.UpdateTask(ctx, args[0], "", client.TaskUpdate{State: "cancelled"}, opts...)
+			},
+			human: func(p *printer, out *client.TaskResult) { printTask(p, out.Task) },
+		}.runE(a),
+	}, isMutation)
+}
+
 func (a *app) taskShow() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show TASK",
@@ -112,6 +158,7 @@ func (a *app) taskShow() *cobra.Command {
 
 func printTask(p *printer, t client.Task) {
 	p.line("%s  %s  %s", t.TaskId, string(t.State), t.Title)
+	p.line("  version %q", fmt.Sprintf("v%d", t.Version))
 	for _, dependency := range t.Dependencies {
 		p.line("  after %s", dependency)
 	}

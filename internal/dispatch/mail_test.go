@@ -12,6 +12,7 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/mail"
 	"github.com/wavehub/wavehub/internal/run"
+	"github.com/wavehub/wavehub/internal/store"
 )
 
 // fill puts n messages into the Run's mailbox.
@@ -279,4 +280,56 @@ func TestAcceptance_R01_R06_Contexts(t *testing.T) {
 	if _, err := w.check(p, mail.CheckInput{Box: first.Run.ID.Box()}); !hub.IsCode(err, hub.CodeConsumerRequired) {
 		t.Errorf("the released Run: %v", err)
 	}
+}
+
+func TestAcceptance_R10_ChildRunsNestThreeDeep(t *testing.T) {
+	w := newWorld(t)
+	parent, _ := w.newRun()
+	for depth := 1; depth <= hub.MaxRunDepth+1; depth++ {
+		in := run.CreateInput{Objective: "child", Parent: parent}
+		b, err := w.runs.Create(context.Background(), w.request(operator(), "run.create", hub.NewRequestID()), in)
+		if depth > hub.MaxRunDepth {
+			if !hub.IsCode(err, hub.CodeInvalidArgument) {
+				t.Errorf("depth %d: %v", depth, err)
+			}
+			return
+		}
+		if err != nil || b.Run.Parent != parent || b.Run.Depth != depth {
+			t.Fatalf("depth %d: %+v %v", depth, b.Run, err)
+		}
+		parent = b.Run.ID
+	}
+}
+
+func TestAcceptance_L14_UpdateUnlocksAndRefuses(t *testing.T) {
+	w := newWorld(t)
+	r, _ := w.newRun()
+	a := w.newTask(r)
+	b := w.newTask(r, a)
+	update := func(in run.UpdateInput) (hub.Task, error) {
+		c, err := w.runs.UpdateTask(context.Background(), w.request(operator(), "task.update", hub.NewRequestID()), in)
+		return c.Task, err
+	}
+	id := w.begin(a)
+	if _, err := update(run.UpdateInput{Task: a, Change: hub.TaskChange{State: hub.TaskCompleted}}); !hub.IsCode(err, hub.CodeTaskStateInvalid) {
+		t.Errorf("a final state beside a live Dispatch: %v", err)
+	}
+	if _, err := w.send(worker(id), report(a, id, hub.OutcomeFailed, "no")); err != nil {
+		t.Fatal(err)
+	}
+	failed, _ := w.states(a, id)
+	if _, err := update(run.UpdateInput{Task: a, IfMatch: `"v0"`, Change: hub.TaskChange{Title: "x"}}); !hub.IsCode(err, hub.CodePreconditionFailed) {
+		t.Errorf("another version: %v", err)
+	}
+	got, err := update(run.UpdateInput{Task: a, IfMatch: run.ETag(failed), Change: hub.TaskChange{Title: "by hand", State: hub.TaskCompleted}})
+	if err != nil || got.State != hub.TaskCompleted || got.Title != "by hand" || got.Spec == "" {
+		t.Fatalf("%+v %v", got, err)
+	}
+	w.view(func(rx store.Rx) error {
+		st, err := rx.TaskState(b)
+		if st != hub.TaskReady {
+			t.Errorf("its dependent is %s", st)
+		}
+		return err
+	})
 }

@@ -72,6 +72,44 @@ func Readiness(deps []TaskState) TaskState {
 	return TaskReady
 }
 
+// TaskChange is what an update asks for; empty fields stay as they are.
+type TaskChange struct {
+	Title string    `json:"title"`
+	Spec  string    `json:"spec"`
+	State TaskState `json:"state"` // ready, completed, failed or cancelled
+}
+
+// Change returns t after c. latest is the Task's latest Dispatch, nil if it
+// never had one, deps the states of its dependencies. Text may change at any
+// time, the state only while no Dispatch is live; completed is never left.
+func Change(t Task, latest *Dispatch, deps []TaskState, c TaskChange) (Task, *Error) {
+	if c.Title != "" {
+		t.Title = c.Title
+	}
+	if c.Spec != "" {
+		t.Spec = c.Spec
+	}
+	switch {
+	case c.State == "" || c.State == t.State && t.State == TaskCompleted:
+		return t, nil
+	case latest != nil && !latest.State.Final():
+		e := Errorf(CodeTaskStateInvalid, "%s has the live Dispatch %s (%s)", t.ID, latest.ID, latest.State)
+		e.Hint = "stop or abandon the Dispatch first"
+		return t, e.WithNext("wavehub", "worker", "show", string(latest.ID))
+	case t.State == TaskCompleted:
+		return t, Errorf(CodeTaskStateInvalid, "%s is completed, which is never left; make a follow-up Task", t.ID)
+	}
+	switch c.State {
+	case TaskReady:
+		t.State = Readiness(deps)
+	case TaskCompleted, TaskFailed, TaskCancelled:
+		t.State = c.State
+	case TaskPending, TaskDispatched, TaskBlocked:
+		return t, Invalid("state", "%s comes about by itself; it cannot be set", c.State)
+	}
+	return t, nil
+}
+
 // Startable tells why a first start or a retry of t is refused, nil if it is
 // not. latest is the Task's latest Dispatch, nil if it never had one; retryOf
 // is what the caller named.

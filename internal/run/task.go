@@ -103,6 +103,10 @@ func checkTask(t hub.Task) error {
 	case t.Verify == hub.VerifyRequired || t.Scope == hub.ScopeEnforce:
 		return hub.Errorf(hub.CodeCapabilityUnsupported, "this hub does not verify results or scopes yet; use record and advisory, and check them in a task of their own")
 	}
+	return checkText(t)
+}
+
+func checkText(t hub.Task) error {
 	if err := hub.CheckText("spec", t.Spec, hub.MaxSpecBytes); err != nil {
 		return err
 	}
@@ -211,13 +215,9 @@ func refresh(tx unlockTx, id hub.TaskID) error {
 	if err != nil || t.State != hub.TaskPending {
 		return err
 	}
-	deps := make([]hub.TaskState, 0, len(t.Dependencies))
-	for _, d := range t.Dependencies {
-		st, err := tx.TaskState(d)
-		if err != nil {
-			return err
-		}
-		deps = append(deps, st)
+	deps, err := statesOf(tx, t.Dependencies)
+	if err != nil {
+		return err
 	}
 	if t.State = hub.Readiness(deps); t.State == hub.TaskPending {
 		return nil

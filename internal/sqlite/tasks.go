@@ -24,6 +24,7 @@ const (
 var (
 	insertTask = insertInto("tasks", allTaskCols)
 	updateTask = updateSet("tasks", "id, state, latest, result, version, updated_at", 1)
+	updateText = updateSet("tasks", "id, title, spec, state, latest, result, version, updated_at", 1)
 )
 
 func scanTask(s scanner, t *hub.Task) error {
@@ -86,4 +87,10 @@ func (tx *Tx) PutTask(t hub.Task) error {
 func (tx *Tx) SaveTask(t hub.Task) error {
 	moved := []any{t.ID, t.State, t.Latest, t.Result, t.Version, t.UpdatedAt}
 	return wrap(tx.save(noTask(t.ID), updateTask, keysLast(moved, 1)...), "saving %s", t.ID)
+}
+
+// SaveTaskText implements store.Tasks.
+func (tx *Tx) SaveTaskText(t hub.Task) error {
+	all := []any{t.ID, t.Title, t.Spec, t.State, t.Latest, t.Result, t.Version, t.UpdatedAt}
+	return wrap(tx.save(noTask(t.ID), updateText, keysLast(all, 1)...), "saving the text of %s", t.ID)
 }

@@ -43,6 +43,8 @@ type Tasks interface {
 	// SaveTask keeps what transitions move: state, latest Dispatch, result,
 	// version and the time of the change. A Task's text stays as it was put.
 	SaveTask(hub.Task) error
+	// SaveTaskText keeps title and spec too: an update by its author.
+	SaveTaskText(hub.Task) error
 }
 
 // DispatchFilter selects Dispatches; empty fields do not filter.

@@ -101,6 +101,9 @@ func tasks(f *fixture) {
 		return first(same(f, want)(rx.Task(b.ID)), same(f, want.State)(rx.TaskState(b.ID)))
 	})
 	f.refused(hub.CodeTaskNotFound, func(tx store.Tx) error { _, err := tx.TaskState("other"); return err })
+	want.Title, want.Spec = "another title", "another text"
+	f.update(func(tx store.Tx) error { return tx.SaveTaskText(want) })
+	f.view(func(rx store.Rx) error { return same(f, want)(rx.Task(b.ID)) })
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutTask(a) })
 	f.refused(hub.CodeTaskNotFound, func(tx store.Tx) error { return tx.SaveTask(filled[hub.Task](&n)) })
 	f.refused(hub.CodeTaskNotFound, func(tx store.Tx) error { _, err := tx.Task("other"); return err })

@@ -994,6 +994,30 @@ func (e TaskState) Valid() bool {
 	}
 }
 
+// Defines values for TaskUpdateState.
+const (
+	TaskUpdateStateCancelled TaskUpdateState = "cancelled"
+	TaskUpdateStateCompleted TaskUpdateState = "completed"
+	TaskUpdateStateFailed    TaskUpdateState = "failed"
+	TaskUpdateStateReady     TaskUpdateState = "ready"
+)
+
+// Valid indicates whether the value is a known member of the TaskUpdateState enum.
+func (e TaskUpdateState) Valid() bool {
+	switch e {
+	case TaskUpdateStateCancelled:
+		return true
+	case TaskUpdateStateCompleted:
+		return true
+	case TaskUpdateStateFailed:
+		return true
+	case TaskUpdateStateReady:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkerStartReports.
 const (
 	History WorkerStartReports = "history"
@@ -1542,6 +1566,9 @@ type RunCreate struct {
 	// Bind auto (default): bind a context that is free; rebind: take the context over; none: no consumer yet
 	Bind      RunCreateBind `json:"bind,omitempty"`
 	Objective string        `json:"objective"`
+
+	// ParentRunId The Run that this one serves; at most 3 deep.
+	ParentRunId string `json:"parent_run_id,omitempty"`
 }
 
 // RunCreateBind auto (default): bind a context that is free; rebind: take the context over; none: no consumer yet
@@ -1719,6 +1746,16 @@ type TaskResult struct {
 
 // TaskState defines model for TaskState.
 type TaskState string
+
+// TaskUpdate defines model for TaskUpdate.
+type TaskUpdate struct {
+	Spec  string          `json:"spec,omitempty"`
+	State TaskUpdateState `json:"state,omitempty"`
+	Title string          `json:"title,omitempty"`
+}
+
+// TaskUpdateState defines model for TaskUpdate.State.
+type TaskUpdateState string
 
 // VerdictResult defines model for VerdictResult.
 type VerdictResult struct {
@@ -1958,6 +1995,15 @@ type CreateTaskParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// UpdateTaskParams defines parameters for UpdateTask.
+type UpdateTaskParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch An ETag of this Task.
+	IfMatch string `json:"If-Match,omitempty"`
+}
+
 // StartWorkerParams defines parameters for StartWorker.
 type StartWorkerParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -2005,6 +2051,9 @@ type BindRunJSONRequestBody = Empty
 
 // CreateTaskJSONRequestBody defines body for CreateTask for application/json ContentType.
 type CreateTaskJSONRequestBody = TaskCreate
+
+// UpdateTaskJSONRequestBody defines body for UpdateTask for application/json ContentType.
+type UpdateTaskJSONRequestBody = TaskUpdate
 
 // StartWorkerJSONRequestBody defines body for StartWorker for application/json ContentType.
 type StartWorkerJSONRequestBody = WorkerStart
@@ -2348,6 +2397,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/tasks/{task} (the `GetTask` operationId).
 	GetTask(ctx context.Context, task TaskParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateTaskWithBody Change a Task's text or, while no Dispatch of it is live, its state.
+	//
+	// ready reopens the Task: it becomes pending or ready as its dependencies say. completed is never left. With If-Match the change is made only to that version; else precondition_failed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
+	UpdateTaskWithBody(ctx context.Context, task TaskParam, params *UpdateTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateTask Change a Task's text or, while no Dispatch of it is live, its state.
+	//
+	// ready reopens the Task: it becomes pending or ready as its dependencies say. completed is never left. With If-Match the change is made only to that version; else precondition_failed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
+	UpdateTask(ctx context.Context, task TaskParam, params *UpdateTaskParams, body UpdateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// StartWorkerWithBody Start a worker for the Task and wait until it is ready, failed or unknown.
 	//
@@ -3049,6 +3116,44 @@ func (c *Client) CreateTask(ctx context.Context, run RunParam, params *CreateTas
 // Corresponds with GET /v1/tasks/{task} (the `GetTask` operationId).
 func (c *Client) GetTask(ctx context.Context, task TaskParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetTaskRequest(c.Server, task)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateTaskWithBody Change a Task's text or, while no Dispatch of it is live, its state.
+//
+// ready reopens the Task: it becomes pending or ready as its dependencies say. completed is never left. With If-Match the change is made only to that version; else precondition_failed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
+func (c *Client) UpdateTaskWithBody(ctx context.Context, task TaskParam, params *UpdateTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateTaskRequestWithBody(c.Server, task, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateTask Change a Task's text or, while no Dispatch of it is live, its state.
+//
+// ready reopens the Task: it becomes pending or ready as its dependencies say. completed is never left. With If-Match the change is made only to that version; else precondition_failed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
+func (c *Client) UpdateTask(ctx context.Context, task TaskParam, params *UpdateTaskParams, body UpdateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateTaskRequest(c.Server, task, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4646,6 +4751,75 @@ func NewGetTaskRequest(server string, task TaskParam) (*http.Request, error) {
 	return req, nil
 }
 
+// NewUpdateTaskRequest calls the generic UpdateTask builder with application/json body
+func NewUpdateTaskRequest(server string, task TaskParam, params *UpdateTaskParams, body UpdateTaskJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateTaskRequestWithBody(server, task, params, "application/json", bodyReader)
+}
+
+// NewUpdateTaskRequestWithBody constructs an http.Request for the UpdateTask method, with any body, and a specified content type
+func NewUpdateTaskRequestWithBody(server string, task TaskParam, params *UpdateTaskParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "task", task, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tasks/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+		var headerParam1 string
+
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-Match", params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("If-Match", headerParam1)
+
+	}
+
+	return req, nil
+}
+
 // NewStartWorkerRequest calls the generic StartWorker builder with application/json body
 func NewStartWorkerRequest(server string, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5121,6 +5295,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/tasks/{task} (the `GetTask` operationId).
 	GetTaskWithResponse(ctx context.Context, task TaskParam, reqEditors ...RequestEditorFn) (*GetTaskResponse, error)
+
+	// UpdateTaskWithBodyWithResponse Change a Task's text or, while no Dispatch of it is live, its state.
+	//
+	// ready reopens the Task: it becomes pending or ready as its dependencies say. completed is never left. With If-Match the change is made only to that version; else precondition_failed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
+	UpdateTaskWithBodyWithResponse(ctx context.Context, task TaskParam, params *UpdateTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateTaskResponse, error)
+
+	// UpdateTaskWithResponse Change a Task's text or, while no Dispatch of it is live, its state.
+	//
+	// ready reopens the Task: it becomes pending or ready as its dependencies say. completed is never left. With If-Match the change is made only to that version; else precondition_failed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
+	UpdateTaskWithResponse(ctx context.Context, task TaskParam, params *UpdateTaskParams, body UpdateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateTaskResponse, error)
 
 	// StartWorkerWithBodyWithResponse Start a worker for the Task and wait until it is ready, failed or unknown.
 	//
@@ -6574,6 +6766,11 @@ func (r CreateTaskResponse) ContentType() string {
 	return ""
 }
 
+// GetTaskResponse200Headers the declared response headers of an HTTP 200 response for GetTask
+type GetTaskResponse200Headers struct {
+	ETag string
+}
+
 type GetTaskResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6581,6 +6778,8 @@ type GetTaskResponse struct {
 	JSON200 *TaskOnly
 	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationproblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetTaskResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -6616,6 +6815,61 @@ func (r GetTaskResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetTaskResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateTaskResponse200Headers the declared response headers of an HTTP 200 response for UpdateTask
+type UpdateTaskResponse200Headers struct {
+	ETag string
+}
+
+type UpdateTaskResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TaskResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateTaskResponse200Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateTaskResponse) GetJSON200() *TaskResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r UpdateTaskResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateTaskResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateTaskResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateTaskResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateTaskResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7281,6 +7535,36 @@ func (c *ClientWithResponses) GetTaskWithResponse(ctx context.Context, task Task
 		return nil, err
 	}
 	return ParseGetTaskResponse(rsp)
+}
+
+// UpdateTaskWithBodyWithResponse Change a Task's text or, while no Dispatch of it is live, its state.
+//
+// ready reopens the Task: it becomes pending or ready as its dependencies say. completed is never left. With If-Match the change is made only to that version; else precondition_failed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
+func (c *ClientWithResponses) UpdateTaskWithBodyWithResponse(ctx context.Context, task TaskParam, params *UpdateTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateTaskResponse, error) {
+	rsp, err := c.UpdateTaskWithBody(ctx, task, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateTaskResponse(rsp)
+}
+
+// UpdateTaskWithResponse Change a Task's text or, while no Dispatch of it is live, its state.
+//
+// ready reopens the Task: it becomes pending or ready as its dependencies say. completed is never left. With If-Match the change is made only to that version; else precondition_failed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
+func (c *ClientWithResponses) UpdateTaskWithResponse(ctx context.Context, task TaskParam, params *UpdateTaskParams, body UpdateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateTaskResponse, error) {
+	rsp, err := c.UpdateTask(ctx, task, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateTaskResponse(rsp)
 }
 
 // StartWorkerWithBodyWithResponse Start a worker for the Task and wait until it is ready, failed or unknown.
@@ -8329,6 +8613,65 @@ func ParseGetTaskResponse(rsp *http.Response) (*GetTaskResponse, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetTaskResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateTaskResponse parses an HTTP response from a UpdateTaskWithResponse call
+func ParseUpdateTaskResponse(rsp *http.Response) (*UpdateTaskResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateTaskResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TaskResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateTaskResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -8500,6 +8843,9 @@ type ServerInterface interface {
 	// GetTask One Task.
 	// (GET /v1/tasks/{task})
 	GetTask(w http.ResponseWriter, r *http.Request, task TaskParam)
+	// UpdateTask Change a Task's text or, while no Dispatch of it is live, its state.
+	// (PATCH /v1/tasks/{task})
+	UpdateTask(w http.ResponseWriter, r *http.Request, task TaskParam, params UpdateTaskParams)
 	// StartWorker Start a worker for the Task and wait until it is ready, failed or unknown.
 	// (POST /v1/tasks/{task}/workers)
 	StartWorker(w http.ResponseWriter, r *http.Request, task TaskParam, params StartWorkerParams)
@@ -8695,6 +9041,12 @@ func (_ Unimplemented) CreateTask(w http.ResponseWriter, r *http.Request, run Ru
 // GetTask One Task.
 // (GET /v1/tasks/{task})
 func (_ Unimplemented) GetTask(w http.ResponseWriter, r *http.Request, task TaskParam) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// UpdateTask Change a Task's text or, while no Dispatch of it is live, its state.
+// (PATCH /v1/tasks/{task})
+func (_ Unimplemented) UpdateTask(w http.ResponseWriter, r *http.Request, task TaskParam, params UpdateTaskParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -9942,6 +10294,75 @@ func (siw *ServerInterfaceWrapper) GetTask(w http.ResponseWriter, r *http.Reques
 	handler.ServeHTTP(w, r)
 }
 
+// UpdateTask operation middleware
+func (siw *ServerInterfaceWrapper) UpdateTask(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "task" -------------
+	var task TaskParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "task", chi.URLParam(r, "task"), &task, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "task", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateTaskParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateTask(w, r, task, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // StartWorker operation middleware
 func (siw *ServerInterfaceWrapper) StartWorker(w http.ResponseWriter, r *http.Request) {
 
@@ -10201,6 +10622,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/tasks/{task}", wrapper.GetTask)
 	})
 	r.Group(func(r chi.Router) {
+		r.Patch(options.BaseURL+"/v1/tasks/{task}", wrapper.UpdateTask)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/tasks/{task}/workers", wrapper.StartWorker)
 	})
 	r.Group(func(r chi.Router) {
@@ -10272,142 +10696,146 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3rctu2uuirYHjOTJM5jG+5rB7nl9N2tdmrbTJOZuVHk+FA5CcJNQWwAGhbO+OZPk0frE+yB1eCFEhK",
-	"FuWma+dPLIrC5bvju+FzkrNVxShQKZLzz0mFOV6BBK4/vWK3b9UD9XcBIuekkoTR5DzhNT3/WJ+cPM1J",
-	"of8HxDgqiKiwzJedr5I0IepHFZbLJE0oXkFynszYbZImHH6rCYciOZe8hjQR+RJWWE24wrc/Al3IZXL+",
-	"9UmayHWlfiUkJ3SR3N2lyTc1F4xvro3Crcxy/SVicySXgCq8ADSDOeNw5FbzWw183SzH/CDpWcHz07PY",
-	"Er61G/ZQiuzTAWXbzb54FpvpdQGrikmg+fpfsI4gBH7L/vz9D4Rpgc5eoHyJOc4VHv1+l4AL4M26ghGf",
-	"qCF3Ws6PZEWk33AHlKX+sjMeWdWr5Pzs5CRNVoSaT6d+aEIlLIDrsX8CIfAChmC6Mq/sB9LLmg7NwWu6",
-	"3/jvsbgamkBicbXfDB8wkT+92ySGH9gNKhldIMnQDSYSYYlWTMiXqIA5rkuJTvrYQL2erUQLe3PGV1ga",
-	"LL14lqQNOl+cqH8BRk8iGL1TexQVowK0VHnL2awEDZWcUQlUExKuqpLkWO3guDJv/L9fhdrO52Ap/5fD",
-	"PDlP/s9xI7aOzbfi2I2rZ2wD5MMSS3QDVKIbzugi1Wxyox5KhgqGlMg40iC1g6m5Lqi4AS1fKs4q4JKY",
-	"9WP/3Gz1F4eSNKF1WSaf0uT2yYI9Ud8+EVekesL0OnD5pGIKLDw5n+NSwF1qx8osPWekmGbY2HiecNJE",
-	"LjngovdbsoIiY7UMvp0xVgKmiUGmI9hfwonCYd3GktgOwxk+eXphs18hl2r+i7og8pLdRCCfG3xGFo1l",
-	"i1ILLOGJmibp8k0AxdYAmhRvZXTwBVDg2M29wQ5dik+TihOakwqXkeE6EMRKUtqNhT9szRoD0ytCCzXg",
-	"BpRyRkW9Ap5JdgV0UzrcLHOlKl4iRVaI0RwQpkwugSP3U7TEAkl8BRSxa+ApEgBIQM5BZkJi2YB1Hyrd",
-	"Gay8pn1E21rc+ecEqBJHvyRzoDkUAQB70GCHbi0q7YIyhoZvlpBfaeIsCmJ2+jZAh95rukHHV5to+RZK",
-	"cg18jUihpBLOryi7KaFYAJoTLuSREbwDGiG1mjdUuM9H9K15IjaX82EJ1OiPK3iJKFwDNxKTCMRB1pxC",
-	"oZWIhJUYE81Wpb9Xk9/pbbw2Pzt94ZeEOcdr9a1TQftrnj50XYKoSxmTLx7mEwniHNMcyjIcrpGlmr4o",
-	"aN7PSiZk30s1Db8KcFdYmplacWho7ILZ5G4Tj6taeuYeHMK9p1myKvG6D1wD/D+otAxNEbrIZrAktNhK",
-	"3PQJiBDmAcAcnoI9bEybtiksXHVIKpt0EQAzKoPYaoVp0caa/2MTVh1EdT9/a4zETf6YEyh7xC+reQ7R",
-	"r65xWcO4HjRju9f9iLHtulNXRPVxwBKKbG9rwB3a+sgNrkmhNMs0XAe3RGY5K1rDOUK8x3isljlbTbQ4",
-	"DliERtd+Y0m+zth8otGGzAF+bWz0Icnzzryl35ey3IZwhtYbJauxTXiLZWihjuLf6ZcVy2JxFd97h61C",
-	"Qm5+ljbizJlzFs0BjjwU05CvWrBqSG2IT78FiUm5ya1FwMfb7F6NyWZqUVvplTfBqxoqOZBKjtKExFxe",
-	"2nf7oJm0F9IMPgSGt0pP9gJhB50bwqMruwPn1xRM1rN/re/CqYb2/a5rkwsFYrMcdWBcGyrkMqup0o5U",
-	"f2ZVZV5Rf4bf1HkOUGg1OcfE6Ev9uv4LzzAtGI2a/Gny3aqS61FjfWMn33HO+DdWPrtdEHqNS1JkmC/q",
-	"FWjN7x79ajjJwCazTy3TeXAqY5aUM3ab4dWMLGpWC89y4Vt4AVSBJmd0Tha1eViVmAYDL7EMPrllmEOL",
-	"5tGMzTORswrCQ00wCeNkQWg2Z3xGikL/qgL9yjW70m9wqFhGmcwWHFNpFoGJAmxWccbm2YqIleUN9dqc",
-	"1dTtOfysRVD4wEuo8KFzF7SeWXCFz36rQWgzKXx4g6/bv9RbaS0C+IpQXLZ/xviV5BD8NGM08zLQAyB8",
-	"vzOuACG6q1FQBiFbzwi9JrK9RoPm1iJZRfIOVOSSFfoRLkt2A+H4Afw9jDVb4VkJ7qGW9gGp4FJzYDaz",
-	"M3jasOdmzZklZM7otTYt8AxuiZCicfAo8ixJLkOMEopzSa4hhLiHcrhe9+WsFmu9JWP9WeCHr2pU5ktM",
-	"jQGtPwrJOHQfFrXxJ0KDKWWySSLXwat2nuaB5JiaY3DIHpaT/cZCWscryLSrpEtCoIWNn73gmFAj0jSB",
-	"egDqT3O1f/eB1zR8k4MgRY1LfchQ51ctpMNFrPBtprCi1ZHIOOB82SIOuK3sVizpNQ/s3poHFYecUSMf",
-	"My9iJWNZibl2utdU1FXFuDIJVlAQnGmRmSZLJmRLiJRkDvk6L0Oay3GFZ6RUiAgGUotVtKldGBDwl4sm",
-	"cCjxOvutZhJncOt1gNq6prKNvc/qYgEyfFerNgNnDismNaSVeZfVFF9jUlpWWdazEF2KvpQwmivd6XW9",
-	"cJ+tCeR1VEzxfK+EptjU/mr1Zp8ifsJXUmfH49w18Fn7Jy3Fa7WuRjS7XUeX2x6yYwSY8d3S0tYeYnbA",
-	"D0QBcB03f6Z0OExs+wwcMPp8A4E3YMw6+qGeKcOoFjEHbh0llsb6ypQ03tJpGkJ4Ox/rtq8qjSLu6UsR",
-	"ift9urGvYM0xyC3rWcQ1AVjWHHZklTmhC+AVJzTu+FeCoOeEaeJlsaOnYrIpfBBGrUHFzAlpC4SYX/Qs",
-	"uOZl3D8DXMSjKh2sWWDYrTc/NEO3gRmspb2RtMFUC1SbiN6c3fnY4mTxWiu2b/RJdVd/vDKmsk1RG7jb",
-	"n538/xcRQdl4sgN/vCcvHPGrv18C4qwEJJdEoGU903EW0YRmjSg9SlIvtpds1VgxUXndUSPeS366hZdc",
-	"+xbrVqgqcJxKWVpffDdaYVZr/PBqtf2++q9fPOuu41R/3MZhb9Da57E31kzEk18UHITYVR50fXD7uPSU",
-	"OSX2lwJjImrhLYshrWntjztv/+0YRquFNqCckTgaTmtmsUBNA5R0RUUAK7+fGIffJ6Bwg7my4naig+he",
-	"xnzwP5JroCBa9pbVZnBrLdqaXgMnc6LNzBgfO+Nmg55nrFhHVz6Zx3vO2So6w0guQYXXJcNFLICIpU6+",
-	"EkAL4AhLqS1zG3eeM44ok0tCF0edRf0qGD26xDc/+SyfUbaTvAYbPlpnkj2Af/m3rXUyLiEuW0VtqGfL",
-	"FI19thKCZIPud4jdDqV/KJhYOtIT2uGbfaaGjBuaaaeMeOQ5oLWoO8ZzdmlvaLmOWMvOZREw5G811Map",
-	"JjN2Q7Vfx74HkfBcTZsvo2q3YdctjyzdYErbDitISA2TeW2bbLnAjeOmG4DrOzCh0h0sqV451QmojSUy",
-	"zEkJIluxgsyJiQbfyyg7PQntjCYyrUaXjEJnvLPnseEMlHstw9OTs2c7W4ZBhK4tNb17O0XG9YIYR2Fo",
-	"OJj56Vm6gzz+Jwd4ogRW6tIB0Ytn6F/kFcIC/de7Nz8fJV1SmFAsMy4znf64FQa5N/fae7iga73U7ham",
-	"0yCDMrkJuo3Rb0t8j77M9kywfokUD2LJuEBMCcN0JHvaOpe3In+nI5wMde5MxT6NA15ZbjUpFKHaoKIO",
-	"Z4DIcemCZEtMCzafR0Vp7QTpYShQ213rrKErt5sKC9GOJa2IEGpRozau/nZAfL7fFnA+V3JrCDaRBufS",
-	"yxmVnJXBN3nJBJhgDMl7zM3AoG7L8ZE8HOtV3so31rwbpMbEwPamHdrtHOi09biyycIeexyECb3hmf1j",
-	"yAs7dZ5FiYXMWC2rWv4FmQN6dita/4LZCb1qnXVYrh3rdaXsjD4M9Ge5mXj6X5KCUXGW25PbkBnnT3hB",
-	"Ptn8IGF2DdtmXWlI/RtUt0EI7dVZmIfEH2U+PV7cRz+lS30ssWqOy3KG86tsyrQjberv5EmtOLsmxVRZ",
-	"/jtnI/lsOsddTVgyCJdGOcxGNF2ss89FHQ08+IF34QTjldwtgalD73aM6M4aEg1X1113T+K+5DXN1Qly",
-	"i1IGPUj4k9gaJnAntTOyLKo38RbQYJCIFVJyGtSsOWuhyz7BimPbeQvRApd7Ok8nc0VN7PK8TxRH5xD0",
-	"/IizssWcbf+896dHubPrWPUJEhWYcg5FLE3OzYpd9/geJo0OdUjUbd6Henzop+24DV26GigeN01eYRAH",
-	"GvHmKGK8KIovJHbjzMTO4W1FqD/4P2ggxlHqbuvRgiMWhLKxpxnkbAVC+2nNupEgBQSugGAJNoIYnhhP",
-	"nn09soYOaVmCMhHDXmtEkUJf1qgzPDeKnijk8i+xH7X9BZxPZSMJ2ToL7zlUJ5DjzfOmyiB62LWpUMqo",
-	"DH9fEG7O5RyugQsYPyb7ejE/nNthC3JpG4Uxqqhg3NDQGi0mzxJ7ZOkjt7jpO3lKiVrK9skuZjcjBoUZ",
-	"cjzjRA3WF0e9T2htX3QMhtOCIuGOvJ9L4H3lYZsi1YnxoUU26b26pMqJnYhd0lf+suwzVQxOgvKcoXX4",
-	"Mp4xF4tN0g/5UhfoKc7CK8jsj5WGdtBKE0JFBS2Hf+xAEMnyIbLcon7HRnnN24FFalYaQ/ElVOX6nvGF",
-	"MbXX68XtrFqP17M4dsD6oitbhebQt9ApjnNWFj0ZHv2GqnWqR0ikYv3hS1lX2/juzBDeDrQNDPTq+6C2",
-	"uwnXY9r0bnXDtBs1guxuHbRNawclqcfVl560b68PpDQ2rdshMaJJd0xpuOTNMaWhBptSaXDLV+MbiCx4",
-	"TGlcGrnXZzk6sXg4tjZhmL4eBSMy/ZBmX5NR3lTS6EDEeGF86L9v9hce8IwtN3K6cy1AejLiIGe8gAKZ",
-	"WEhqckRulkQnygEHRASijMJUkb74LpNgnXECa1xzW7em6EF3VwW42oEkTWYc01ZhROKEWKu4oqrj2rwM",
-	"UpG2deM5n8aUzs5+78cwyV25WmlXXGdcCzbJRI8eRU5ND8jaOzerMAuzedoRXcaByqybYvSg2erNCjtt",
-	"L9qLG2Xty5q+0vVDm2lrTY8SRuHNPDn/ZZgkXVOTu9TvQsPhrnNId+/t0trgPtqqHn1dUV0EwoqL/RqH",
-	"lVZN75W0PLPyoy1McS0ZemRziR+fI/UWwsh2t0HSdvCYc4CXiIP6+lxnIGsXkHuNXQN/qeXtOaKsaQuz",
-	"BhnkJau5tMScGYalcYXSYYXdrLcOZJuRekDZp/txXdiGZduYUL4FUcTNbdHa5Mi2EfDGdJzLcVkC/0og",
-	"+3qKbrQaU99d1hTdYIF0WR+arRGRYbq3zRrt7VzjKyFjaaK38eyrQ/YJ2UIW1rTbWmXXkhHTLTCor+kM",
-	"2d5j1ADZh5cdxFNLSD3U91DngZrucByo6fhpwBTkjB0G3gEteg8DfanLI/nDNpO2zURvS5wDIlSzC4ec",
-	"VASo/Eogi4eX6MQahyajU2cTuyZWy3oWrUcYobCNXNapUtBtZCfzGT8HacsxHGTKoTIp6DYD9lO6a1e4",
-	"ID21o3Hs4CnyJbcp0gm8iHHE4Vft021lfSOTrKC+N1hsDiUHS311xxW3jxGt/M5bsXFfxVDAsNOOtC7L",
-	"c03I5mxD6EKHXogUUM6n33IneBffnHWItPcG8/mAxbpk7MpWog8lhcHODYJ0CltdZRUrSb7ejqJ1Cbzp",
-	"GGlKdtWDVocEBTLTEqI5+0Z7R/QnjMXPiKYQxoMqCOEHENrYldtDFB1hy5FIHru25XZoD2LbN0Vsl7Hs",
-	"G//9/brSGKjs4qmysIuVZmr8ZBM6RaYO091HF+wRD8AFUYf1rMtJ+ykR01kgcx0XpsHdtI2ZjKgafl29",
-	"tOlCG5IgrvOMlwPdMv606VMT1Za9HZhMWzdWy+2jVBOkFfnDetPjqZNpZBVgh8cbB55PMnKupg2aa+2s",
-	"YfcoHaWN4Oowcyfs22aJABZjGlqyqreRo21rYltVxRXWmDD8W8sLmzuaNX7JRnXq/HOgxYj6O5h4uJ9y",
-	"sXSxa8szR+VdktgAUQ8Vd8mzRbuDBPoei6tDtigEdbAAmpNdE/VsFUHWGzpcYtnDERKEzKKMs1d+ru4+",
-	"1RMziVcCBdWlUpbKprZnCoFJcTRJe+IhLaZbaUW/qSAfVkBDRK9IZosef40cFpBv3a2jJ46fJnVVTEOS",
-	"psqm7/hI5ussXxVjTSi2UZecSMg8Eu6pMSPNEH32gsJioDJDVouygSfUTq/EALR9IuJezt9e5h+Lobdr",
-	"I8dlw3gapRUWYUXk2dcxJ7Bn8tGSM49Z78Aorolgum4V6Jzxnnomx3yt6sxnXz//x3iOwChD+VTOp6fP",
-	"n77YIpnT89vINSIh2zTGac54EV4O8Skd46kQ88+fP43BtY9vdk2oGCaibv6fQkof8cdLt6XVnGOiMsrS",
-	"vXM9kHPWd0Xayk4y29hCUm3jn1WDTZmssR8etjCPNlqDhlnw5nzmm0OZViKrqgTZduDMSpabfPmmTjrG",
-	"Lv82nr8RB3Z/xl2vv3Wk9/jBC/uNAmocm8PXa3zARP4Tk7LmPbkYM1asEZsjbO6O0SFDW4uu0wkRkcJc",
-	"SYBma6kzMtqQrJrcze3ua+k4MO3z6OJ1jrp2mO1aJ7CwtaNjGnKGxXZ9AdShYHPMHi2Z11zH1AvC41D3",
-	"AUOTYc34OtXecvtDfWONO1F3roLomVJxTonXWSS9Lr6hbfPwKMsUZfTUcUZuHPkZr3QwgBSGrioA/hKZ",
-	"kt1z3whrmwsuTGbCVrtxmWZbvcilaPf2NcG+pWld2HM4bnqZjy17KAMxTQhdAifxXJ6w6G20j8Cw22mn",
-	"uzOaXqab6LQkmSIKN0/yJSkL86dk1ZMSrqFMESnO//z9jxQpM1L9pbCPkc0i3SsDwC9rSDywakfpsOA4",
-	"h2ijs1cgbwBMJLJiJZGgWVF91IZogYAWTfe22RqVuKb50rRwG0HCuA0ZYnTkki8lLfQqOWPzZkVPxxu0",
-	"3fcylQ8BiXQSEbAA7TUhcU+CzXA7aEergZRpLYp9s96p3Bj3SsWOrmKM+H03hWh6tk8fDLEQ3fZoapfD",
-	"8APZzm5t29vPngTHbOhm6DE72rTBqzmR63dqFnsm6btMq9b3Lj5yHVgep+hmyc0zrq9cfGzi3IV9jwJy",
-	"vs3H7po9rUMBc1MEbZazlLIyd9kROmdxo+Hi7WulUdWYSoGi7/QFUs7sNp0ltUwwlz+izp2PH+mj3nsj",
-	"U7RSyNH5STqhqSRA5eNzxKECLAldIIxsSBTVtAD+kWp/nNL1V7C2l0QJl8IRpveiGyKXfplHrisIkryG",
-	"lwh/pLYfN7LNjMydU/NaQGF+2u15foQ+ELlktQw3K5fwkS7rmd6IQFivSu3TrYxIRGi4DJfpfPSRfqQX",
-	"TdqbNloua6pE6zUIG7o3S1ETOtx/JZAmEz0LEJ2NYlZhVvQBX8Oynj35xqbZPVI/dhreGNouP4wIpHuy",
-	"I8kU/XykwW/NovSP7V1udlo9Aq8pMlytl6ETAM2OH+t96WongTAH1HfnotkZRkL3jkc5K+AIXWgT1cyh",
-	"9I34SAXQQqCbpVKKosI52HQOYt94ichcfVCnB2EPD+r3qfHc6hIhtdOzk5OP1GlVffwgAn3+6E4CH5Nz",
-	"9PnP3/+4uzv6aJqK52AzyU25/JwoIZJcVDhfwpOzo5PmPsvgWeOT0W3VTUNZ73hMTm0CP8UVSc6Tp0en",
-	"ehwlU7UAOF4CLuXyv7W5AFo5+XT410VynnwP8gf9StK58PLs5KRz2aXC/nFVYtK53rIr/TcusnwtUcFA",
-	"tIRUcv7LpzQR9WqF+drc3OYoD9kYh+U7cYR+BiiEzunkoGGHS00mAq+F68eIoBSmBBgvhOu9+0lNebwC",
-	"yYnxkPXB4Cf7yuGAoCSfW8idjzP2aQq/itaBswHXW85WCmC1QJopjcUR3752SgxSwKV1WxycAO677y2I",
-	"xjclVla9LgtHj56fPG2YW/fGF/pEJwXSFf76xkjjJXgch9316XGQDt4HvyaxewSCoeza7Z7YJku4h7Zs",
-	"xuSedGVHasS6Ep+Ku3ySdXDfppHfgdAPYaizMz0Q2xcGReH4IxHy2/CqnvBa71/ilzbbE+nWlw/HR7GO",
-	"v32HsSnQG3wR9G6JI6XZ6LG9HnyLN81l1nefDkhzrTugImT3hppLyieguwbx+lSuzDN/f6ijKH9dwyZR",
-	"HX92f98N8em3zU1YHeIaAXb7yvQHAfowt4e3ae0J+jeBbZ/a21KlQLppD7INzpSWvTEXUBvhiblE9kqR",
-	"3VF0bO+70mcz21utjasL88IH15xmL2yN81LnnnqDX21Xv7Kl25Og1lzkdbd5ufiU9BNkGEVo58LdNKYE",
-	"ucsq2Z+GvifXpkrEgR7V1RF6RxYUl9pwa0y6QqsU8xCMv2lH6jFd5Hr5XBkzpjHcBIQTk/NN9yuPkE5x",
-	"0baNz9QMHcfdWoJQRzd/wDK77bv53t0z1NJd9hLls2dnX389fJHyDhrpkDIv6ON3WDXz3ncM+kpYyKZI",
-	"2cfOYaCtSCUC2Y0+a9+DPIV15DrJ1t7M2ckJulkCRfb2P+1jNllejh9TdHZyZl5SSwLNMpQyiWZgDvMF",
-	"ehReMKht1zYTKCnwHyY9Azf5XypC3zWICwTo2cnZA83/xqT8+vKT/bnin0DztvjWvg6qSQ9ucS7Ltdb7",
-	"TopLDjDIGfa2o16Pg/ZiHAx/zS1VPdaTWt7+YLPZfLYpGRHGPlqyG7Sq86U6ci5ZWYjeg6UtC1PSY8Zu",
-	"745zdyl/3CbSl8D/5Ev6dmPqV+z2S+NnvZ9Ds3J4c37MHEIzba3oAi86hYa5yK+Md7WWQmLtFjBzWJYy",
-	"Tk39CtXnaQopsq1vdTCMSETmCIsrKELKUcTSTzphZWvv4XoS2okZISvTRWnTHKoArnQWc5/xA7dVqXtd",
-	"2fhm9HS+rsy9W374Xa7cMzeAtLK/XsSSu9faxTpnfCsW+aKO6eFVhYc1n5Rp/YTRco1sjoEJMlhqTBEr",
-	"C39yf4l0dy/nLRIDxBwQb9xouvCK6SsR+oALyEkBwl/Wo4MGtu72HEkWhGCO0KXJmECPgpb2jxEFKJBN",
-	"qk1RkB2rR7PlNUfoArlCWBMksKwqWrGh7797j/78/Y9j8yxilAEtmpYvuzHhAwnl8BKVu3Y00l+L0SLj",
-	"0+msnqZOO0LF39Ycz8o18lXB+1OzmlBRr9mySfYwaTWp/iCuEPZoHyff48/2r7vhQMP98G9/9wAOqPB+",
-	"ot44hr8baALnkx1tFwhbFhsC9IW7n2IfOI/L9w+YyJ/eHRYjdis9yLASSJOvJCt4wmo5hXUbZufYOSQL",
-	"OQIpEml7ffTRecx22cQmd00V45av7rk4DeN8Mdav6SP5ny5iDeUGRJOaYzMtkLs2RhFVcOGeMijoGpmm",
-	"GE4yIJ8/oIyPnUgryGPukxT/9jnIf39R0U4X75EYDiYTC4klW8FXwo2OGPX6tFdUCKCy42VrY7TCRJ0W",
-	"js11lmLgdKyTR167Wy+/SOOqddnvA7N+60baHrqwd4ZOoNXnc6MtFPqOkM4UZ4VuhyiW7IYiRnN4acij",
-	"xGv9UGc24QUmtAnZE4FYBS3by/SNbujDdabuPfW+tY2mD8Zyvg93D1TNEieQpWVpxoqBI+0LpBXFW7iH",
-	"GfRAHOFuT3hgZgiaig8gbWq37vCsHbfuS5MJZcQfciVEPotPnT6FzprTLDNFRhEmvEkO9HGQBb52XfYK",
-	"GGPE48/qv8HzT5watd/HJgJbt4/tt94mih2SND4dmOWH4/OOfiY4HqmhUt1wT8ccFHiaSHxJ6NUAVnwP",
-	"5l7xeGlbKu8mHr4o/5fvaX1o59eCCAkcCm3VCCIZJ22/lgH3oDS+NB2hv0hp7BqhP7A0Drp193CTh/d6",
-	"Qjxa69SMa47POrcRmYb2R+gC8QblSjgZd6KsOYUCYZOKHcW/5z6NI3H82f51N5yE6bo5jwvHsPPzFygf",
-	"2y3Ne5FqeodNE9W3o7nCAtZpaKqMToeONsbMswBptk1lv8Q0bSf/zgLT9vw8sLys6UAyn00PTXs8/q8I",
-	"LUQ0AVXZJL7tMzo9Qq/nrS7AOuaKMCrJNbg+tqEPiwiXb5GZtFWlSl0OORG2CqFIUU1LEKYVrmF8/ZeN",
-	"FDa1G2GbYmjEw2aSrC4TMOvZDA2YQ+FlTb9Y3eAbPj+0dnB9uvvznr01NPONuPcl3m9sLYppe6ysYjW+",
-	"DXQ1JSqNjOlPfVafjj/zmg5L/3ugXvPxweMBD5R5riTPZU1TDWjHPe5TrWuhLMBLLCQyxVY6VS7A/DZY",
-	"OHY9yOM2mpI8+yHjf1e+6V/Dn6/0FYCu8OyrhmKO0CUmwhYQBopCLUE3JxeuCnrVBKe34t5j3yOl1zR4",
-	"b1ue7EE50YRT1/NwK4QE7bj+bpkMvuHN4bNADdVohLmW3YzbAsw1ugEOzhIIacOQQP8Bz6iN96ae5G8v",
-	"P4JGXw+s9IOeQD1ixbUgmkrPq/GO0M/WDtQFDiKGeSsW9Mfjz+q/QbV+L1IwbHBwxe5bWR0WxIpxNXS3",
-	"g+ZxcBNtXwr1qav1dae+myUTpjYXjK2Oi3Xq+v8wjh7p920LmMfI9ch9aTKtndNTV4E3Q9r8a5sDpMa1",
-	"vtlYujXm8p751gG2v7hca8zlg8eow77i466DafOuh6eePvNaz4iwu8XYRVLf69wjWpgWKTWVpLThsA3K",
-	"DkiyNxu71aCi13j5EPSa2Kb00jgydyma/DuZIq0eIoc1RzzgXdWtzShf4XbExXsX2xXRvsvHL58URExD",
-	"bIM3ffe17skhzo+PT8/+cXRydHJ0ev6PZ8+eavDZod0NEYlJjP8clNeK8LMR28EDR2rBIx2/D8dwHrbW",
-	"M7WT4IGNkX66+58AAAD//w==",
+	"5H3rcts41uCroLRb1Z1axrekM732L6e7ZyY705OUk/3yo5NSQeSRhTYFsAHQtjblqnmaebB5ki0cXAhS",
+	"IClZkjs9X/7Eoihczh3nhi+TXCwrwYFrNTn/MqmopEvQIPHTa3H/zjwwfxegcskqzQSfnE9kzc8/1Scn",
+	"L3JW4P9AhCQFUxXV+aLz1SSbMPOjiurFJJtwuoTJ+WQm7ifZRMJvNZNQTM61rCGbqHwBS2omXNL7vwO/",
+	"1ovJ+fcn2USvKvMrpSXj15OHh2zyQy2VkOtr43Cvpzl+ScSc6AWQil4DmcFcSDjyq/mtBrlqlmN/MOlZ",
+	"wXenZ6kl/Og2HKCU2KcHyqabffUyNdObApaV0MDz1d9glUAI/Db99z//RSgvyNkrki+opLnBY9jvAmgB",
+	"sllXNOJzM+RWy/k7WzIdNtwBZYlfdsZjy3o5OT87OckmS8btp9MwNOMarkHi2D+DUvQahmC6tK/sBtKr",
+	"mg/NIWu+2/gfqLoZmkBTdbPbDB8p0z+/XyeGv4o7Ugp+TbQgd5RpQjVZCqUvSAFzWpeanPSxgXl9ulQt",
+	"7M2FXFJtsfTq5SRr0PnqxPyLMHqSwOiD2aOqBFeAUuWdFLMSECq54Bo4EhKtqpLl1OzguLJv/K9fldnO",
+	"l2gp/1PCfHI++R/Hjdg6tt+qYz8uztgGyMcF1eQOuCZ3UvDrDNnkzjzUghSCGJFxhCB1g5m5Lrm6A5Qv",
+	"lRQVSM3s+ml4brf6i0dJNuF1WU4+Z5P759fiufn2ubph1XOB66Dl80oYsMjJ+ZyWCh4yN9bU0fOUFfsZ",
+	"NjVeIJxsohcSaNH7LVtCMRW1jr6dCVEC5ROLTE+wv8QTxcP6jU1SO4xn+BzoRcx+hVyb+S/rgukrcZeA",
+	"fG7xmVg01S1KLaiG52aaSZdvIii2BkBSvNfJwa+Bg6R+7jV26FJ8Nqkk4zmraJkYrgNBaiSl21j8w9as",
+	"KTC9ZrwwA65BKRdc1UuQUy1ugK9Lh7tFblTFBTFkRQTPgVAu9AIk8T8lC6qIpjfAibgFmREFQBTkEvRU",
+	"aaobsO5CpVuDVda8j2hbizv/MgFuxNEvkznwHIoIgD1ocEO3FpV1QZlCww8LyG+QOIuC2Z2+i9CBe83W",
+	"6PhmHS0/QsluQa4IK4xUovkNF3clFNdA5kwqfWQF74BGyJzmjRXudyP61j5R68v5uABu9ccNXBAOtyCt",
+	"xGSKSNC15FCgEtGwVGOi2an0D2byB9zGG/uz01dhSVRKujLfehW0u+bpQ9cVqLrUKfkSYL4nQZxTnkNZ",
+	"xsM1shTpiwPy/rQUSve9VPP4qwh3haOZfSsOhMY2mJ08rONxWevA3IND+PeQJauSrvrANcD/g0rL0hTj",
+	"19MZLBgvNhI3fQIihnkEMI+naA9r02ZtCotXHZPKOl1EwEzKILFcUl60sRb+WIdVB1Hdzz9aI3GdP+YM",
+	"yh7xK2qZQ/KrW1rWMK4H7dj+9TBiarv+1JVQfRKohmK6szXgD2195Aa3rDCaZT9cB/dMT3NRtIbzhPiI",
+	"8UStc7Hc0+IkUBUbXbuNpeVqKuZ7Gm3IHJC31kYfkjzv7Vv4vtblJoQztN4kWY1tIlgsQwv1FP8eXzYs",
+	"S9VNeu8dtooJuflZ1ogzb845NEc4ClDMYr5qwaohtSE+/RE0ZeU6txYRH2+yezOmmJlFbaRX3kavIlRy",
+	"YJUepQlNpb5y7/ZBc9JeSDP4EBjeGT3ZC4QtdG4Mj67sjpxf+2Cynv2jvounGtr3+65NrgyI7XLMgXFl",
+	"qVDqac2NduT4WVSVfcX8GX9T5zlAgWpyTpnVl/g6/kVnlBeCJ03+bPLTstKrUWN9bSc/SSnkD04++10w",
+	"fktLVkypvK6XgJrfP/rVcpKFzdQ9dUwXwGmMWVbOxP2ULmfsuha1CiwXv0WvgRvQ5ILP2XVtH1Yl5dHA",
+	"C6qjT34Z9tCCPDoV86nKRQXxoSaaREh2zfh0LuSMFQX+qgJ85Vbc4BsSKjHlQk+vJeXaLoIyA9hpJYWY",
+	"T5dMLR1vmNfmouZ+z/FnFEHxgyCh4ofeXdB65sAVP/utBoVmUvzwjt62f4lbaS0C5JJxWrZ/JuSNlhD9",
+	"dCr4NMjAAID4/c64CpTqrsZAGZRuPWP8lun2Gi2aW4sUFcs7UNELUeAjWpbiDuLxI/gHGCNb0VkJ/iFK",
+	"+4hUaIkcOJ25GQJtuHMzcmYJU2/0OpsW5BTumdKqcfAY8ixZrmOMMk5zzW4hhniAcrxe/+WsVivckrX+",
+	"HPDjVxGV+YJya0DjR6WFhO7Dorb+RGgwZUw2zfQqetXN0zzQknJ7DI7Zw3Fy2FhM63QJU3SVdEkIUNiE",
+	"2QtJGbciDQk0ABA/zc3+/QdZ8/hNCYoVNS3xkGHOryik40Us6f3UYAXVkZpKoPmiRRxwX7mtONJrHri9",
+	"NQ8qCbngVj5Og4jVQkxLKtHpXnNVV5WQxiRYQsHoFEVmNlkIpVtCpGRzyFd5GdNcTis6Y6VBRDSQWayh",
+	"TXRhQMRfPpogoaSr6W+10HQK90EHmK0jla3tfVYX16Djd1G1WThLWAqNkDbm3bTm9Jay0rHKop7F6DL0",
+	"ZYTR3OjOoOuV/+xMoKCjUornL0ZoqnXtb1Zv96nSJ3wjdbY8zt2CnLV/0lK8TusiosX9Krnc9pAdI8CO",
+	"75eWtfaQsgP+ygwAV2nzZ58Ohz3bPgMHjD7fQOQNGLOO/lrPjGFUq5QDt04SS2N9TY003tBpGkN4Mx/r",
+	"pq8ajaIe6UtRE//7bG1f0ZpTkFvUs4RrAqiuJWzJKnPGr0FWkvG0498Igp4Tpo2XpY6ehsn24YOwag0q",
+	"YU9IGyDE/qJnwbUs0/4ZkCodVelgzQHDbb35oR26DcxoLe2NZA2mWqBaR/T67N7HliaLN6jYfsCT6rb+",
+	"eGNMTddFbeRuf3nyv18lBGXjyY788YG8aMKv/mEBRIoSiF4wRRb1DOMsqgnNWlF6NMmC2F6IZWPFJOV1",
+	"R40EL/npBl5y9C3WrVBV5DjVunS++G60wq7W+uHNavt99d+/etldxyl+3MRhb9Ha57G31kzCk18UEpTa",
+	"Vh50fXC7uPSMOaV2lwJjIuo6WBZDWtPZHw/B/tsyjFYrNKC8kTgaTmtmcUDNIpR0RUUEq7CfFIc/JqBw",
+	"R6Wx4raig+Rexnzwf2e3wEG17C2nzeDeWbQ1vwXJ5gzNzBQfe+NmjZ5nolglV743j/dcimVyhpFcgoqu",
+	"SkGLVACRaky+UsALkIRqjZa5izvPhSRc6AXj10edRf2qBD+6onc/hyyfUbbTsgYXPlpNtXgC//JvG+tk",
+	"WkJatqraUs+GKRq7bCUGyRrdbxG7HUr/MDBxdIQTuuGbfWaWjBuaaaeMBOR5oLWoO8VzbmlveblKWMve",
+	"ZREx5G811NappqfijqNfx70HifBczZsvk2q3YdcNjyzdYErbDitYTA1789o22XKRG8dPNwDX92BDpVtY",
+	"Ur1yqhNQG0tkmLMS1HQpCjZnNhr8KKPs9CS2M5rItBldCw6d8c6+Sw1nodxrGZ6enL3c2jKMInRtqRnc",
+	"2xmxrhciJIlDw9HML86yLeTxnyXAcyOwMp8OSF69JH9jrwlV5P+8f/uPo0mXFPYoloXUU0x/3AiDMph7",
+	"7T1c8hUutbuF/WmQQZncBN3G6LclvkdfFjsmWF8Qw4NUC6mIMMIwG8meds7ljcjf6wgvQ70707BP44A3",
+	"llvNCkOoLqiI4QxQOS19kGxBeSHm86Qorb0gPQwFot21mjZ05XdTUaXasaQlU8osatTGxW8HxOeHTQEX",
+	"ciU3hmATafAuvVxwLUUZfZOXQoENxrC8x9yMDOq2HB/Jw3Fe5Y18Y827UWpMCmxv26HdzoEOrcelSxYO",
+	"2JOgbOiNztwfQ17YfedZlFTpqah1VevfIXMAZ3ei9XeYnfGb1llH5OhYrytjZ/RhoD/LzcbTf5cUjEqK",
+	"3J3chsy4cMKL8snmBwmzI2ybdWUx9a9R3RohtFfnYB4Tf5L5cLy0j36fLvWxxKo5LcsZzW+m+0w7QlN/",
+	"K09qJcUtK/aV5b91NlLIpvPc1YQlo3BpksNcRNPHOvtc1MnAQxh4G06wXsntEpg69O7GSO6sIdF4dd11",
+	"9yTua1nz3JwgNyhlwEHin6TWsAd3Ujsjy6F6HW8RDUaJWDElZ1HNmrcWuuwTrTi1nXeQLHB5pPN0b66o",
+	"Pbs8HxPFwRyCnh9JUbaYs+2fD/70JHd2HashQaICW85hiKXJuVmK2x7fw16jQx0S9ZsPoZ4Q+mk7bmOX",
+	"LgIl4KbJK4ziQCPeHEOMl0XxlcRuvJnYObwtGQ8H/ycNxHhK3W49KDhSQSgXe5pBLpag0E9r100UKyBy",
+	"BURLcBHE+MR48vL7kTV0SMsRlI0Y9lojhhT6ska94blW9MQh17+L/Yj2F0i5LxtJ6dZZeMehOoGcYJ43",
+	"VQbJw65LhTJGZfz7gkl7LpdwC1LB+DE51IuF4fwOW5DL2ihMUUUF44YGarSUPJu4I0sfuaVN372nlJil",
+	"bJ7sYnczYlDYIcczTsxgfXHUx4TWdkXHYDgtKhLuyPu5BtlXHrYuUr0YH1pkk96LJVVe7CTskr7yl0Wf",
+	"qWJxEpXnDK0jlPGMuVhckn7Ml1igZziLLmHqfmw0tIdWNmFcVdBy+KcOBIksH6bLDep3XJTXvh1ZpHal",
+	"KRRfQVWuHhlfGFN7vV7czqpxvJ7FiQPWF924KjSPvmtMcZyLsujJ8Og3VJ1TPUEilegPX+q62sR3Z4cI",
+	"dqBrYICr74Pa9iZcj2nTu9U1027UCHK79dC2rR2MpB5XXzhp316fSGmsW7dDYgRJd0xp+OTNMaVhBtun",
+	"0pCOr8Y3kFjwmNK4snKvz3L0YvFwbG3DMH09CkZk+iHNviajvKmkwUDEeGF87L9v9hcf8KwtN3K68y1A",
+	"ejLiIBeygILYWEhmc0TuFgwT5UACYYpwwWFfkb70LifROtME1rjmNm5N0YPurgrwtQOTbDKTlLcKIyZe",
+	"iLWKK6o6rc3LKBVpUzee92ns09nZ7/0YJrkbXyvti+usa8ElmeDoSeTU/ICsvXWzCrswl6ed0GUSuJ52",
+	"U4yeNFu9WWGn7UV7caOsfVXz11g/tJ621vQoERzezifnvwyTpG9q8pCFXSAcHjqHdP/eNq0NHqOt6tHX",
+	"DdUlIGy4OKxxWGnV/FFJyzMnP9rClNZakG9dLvGzc2LeIpS47jZEuw4ecwlwQSSYr88xAxldQP41cQvy",
+	"AuXtOeGiaQuzAh3lJZu5UGLOLMPytELpsMK21tsap6xrj6ua251hTrXgQFBMqIuQJvKCFADVeAuVDiKb",
+	"hfdgrs/UoHXh+qNtYrGFjkcJr7qjoiYlt739t7bBXU7LEuQ3irjXM3KHWlM76NxRRbCKkMxWhOk4u9wl",
+	"qfY2ygmFl6ms1Pt0stch25JsIHpr3u3ksm2Fim1OGJXzdIZs7zFp7+wiOjzEM0dIPdT3VMePmm9x+qj5",
+	"+OHD1v+MnT3eAy96zx59mdIj6coucbfNRO9KmgNhHNlFQs4qBlx/o4jDwwU5cbaoTSDF5GXfM2tRz5Ll",
+	"DyMUtpY6u6+MdxdImoYEo4N0ARmOaeVQ2Yx3l3D7Odu2CV2UDdtRcG7wjIQK34xgvjARkkj4FV3IrSRz",
+	"YnMjzPcWi80Z6GCZtv505PcxYgS8D0Zz2jUyFJ/sdD+ty/IcCdkepRi/xkgP0wrK+f633IkVpjfn/C/t",
+	"vcF8PmAgL4S4cYXvQzlosHU/IsyYq6tpJUqWrzajaKy4tw0qbYWwedBqyGBAZjtQNEftZKuK/vy09JHU",
+	"1t0EUEUZAxGE1nbl95BER9zhJJE2j6bjFt1IXLeohO0yluwTvn9cExwLlW0cYw52qUpQxM90jz6YfUcF",
+	"H6MLdgg/0IJxUGra5aTdlIhtZDD1DR72g7v99oGyomr4dfPSusduSIL4RjdBDnS7BmRNW5yktuxt+GS7",
+	"yIlabx4U20MWU/ANNC2lOolNTgF2eLzxF4acJu/ZWqO51s4adk/SUdYIrg4zd6LMbZaIYDGmobWoevtG",
+	"ui4qrjNWWmGNCcM/tLxwqarTxg3aqE5MdwdejKi/g4mHxykXRxfbdljzVN4liTUQ9VBxlzxbtDtIoB+o",
+	"ujlkR0QwBwvgOds2L9AVLUx7I5ULqns4QoPS0yTj7JQOjM2uekI06cKjqJhV69LY1O5MoSgrjvbSDXlI",
+	"i2HnruQ3FeTDCmiI6A3JbNBSsJHDCvKNm4P0pA1kk7oq9kOStqin7/jI5qtpvizGel5soi4l0zANSHik",
+	"xkz0XgzJEgaLkcqMWS3JBoFQO60ZI9D2iYhH+Zp7mX8sZN8uxRyXDeNZm05YxAWYZ9+nfM6ByUcr3AJm",
+	"gwOjuGVKYJks8LmQPeVTnvlaxaAvv//uT+NO7VGGCpmjL06/e/Fqg9zRwG8jt5bEbNMYp7mQRXwXxeds",
+	"jKdizH/33YsUXPv4ZtsIwDARddMNDVL6iD9dKa6d5hwTlUmW7p3riZyzoQnTRnaS3cYGkmoT/6wZbJ+5",
+	"IbvhYQPzaK0TaZx0b89noReV7VyyrErQbQfOrBS5Tc9vyrJT7GIm/L8oj0eF7ZLx+OlpV/zuIGh6D6LJ",
+	"vQ3vqFfEjCWAryHjv6xXdMS535/82OuLHmkDf/AeC1Y5N07f4ZtOPlKm/0xZWcuetJiZKFZEzAm11/hg",
+	"jNO1BcDMTsK0srdDkNlKY3JMG5JVk0a72dU5Heeue55cPJYLoDNx25KNa1fGO2Y9zKjarEWDOTCtj9lj",
+	"QeS1xIhywWQa6iGYapPdhVxlGElwP8TLg7y3oRNS7pnSSJWSrqaJTMf0hjZNieRiaiijp6Q2cfnLP+gS",
+	"AyWssHRVAcgLYqunz0NPsk3uGrFx+Y1245P+NnpRatVus2wDoQvbRbLHcdC0lR9b9lAyaDZhfAGSpdOq",
+	"4vrD0ZYOwy65ra4xadrKrqPTkWRGONw9zxesLOyfWlTPS7iFMiOsOP/3P/+VEWNim78M9ilxCb3bmWKJ",
+	"sk1c1pB4ENWW0uFa0hySPedeg74DsFHaSpRMA7Ki+YhGekGAF00jvdmKlLTm+cJ20xtBwrh9HWN05L41",
+	"Iy1wlVKIebOiF+O98h57r83HiEQ6SRpUAXqUWNrL4pIND9pcbCB7HUVx6Ju8LxfPo7Lik6sYI/7Q2CKZ",
+	"KR8yOWMsJLc9mmXnMfxE5wq/ts3PFoEEx84XzdBjZwzbkbCWTK/em1ncea3vXrMar8D81jfDeZaRu4W0",
+	"zyTefvnM5gAU7j0OxPt9n/kbD1GHApW2Ht0uZ6F1Za8VZHwu0kbD5bs3RqOaMY0CJT/hXV7+SGKbfKJM",
+	"sPdwks71m5/4t71XeGZkaZCDuVuY7FUy4PrZOZFQAdWMXxNKXLiY1LwA+Ymjr9Lo+htYufu6lE9viTOt",
+	"yR3Ti7DMI9+ghWhZwwWhn7hrjU5cXyl7/de8VlDYn3bbzx+Rj0wvRK3jzeoFfOKLeoYbUYTiqsw+/cqY",
+	"JozHy/BJ50ef+Cd+2WQgotFyVXMjWm9BubQGuxQzocf9N4ogmeAswDBTx67CrugjvYVFPXv+g8t4/Nb8",
+	"2Gt4n0xoc+eYItgen2hh6OcTj35rF4U/dtfquWlxBFlzYrkal4G5mHbHz3BfWHimCJVA+q6/tDujRGEb",
+	"f5KLAo7IJZqodg6jb9QnroAXitwtjFJUFc3Bpbow98YFYXPzwZwelDs8mN9n1quN1Vpmp2cnJ5+416p4",
+	"/GCKfPnkTwKfJufky7//+a+Hh6NPtr97Di6p33YumDMjRCaXFc0X8Pzs6KS5WjR61hwmscO97e0bnLKT",
+	"U1dLwWnFJueTF0enOI6RqSgAjhdAS734f2guACqnUJnwppicT/4C+q/4yqRz9+jZyUnn3lGD/eOqpKxz",
+	"02hX+q/dKfpGk0KAagmpyfkvn7OJqpdLKlf2Ej1PecTFfxzfqSPyD4BCYXqtBIQdLZFMFF0p3xqTQKls",
+	"NTa9Vr4N8mcz5fEStGTWe9gHg5/dK4cDgpF8fiEPIQbbpynCKloHzgZc76RYGoDViiBTWosjvX30YwxS",
+	"wJXzdBycAB677w2IJvSHNlY9VuiTb787edEwN15ToPBEpxXBZgt4eaf1EjxLw+729DjKzO+DX5NjPwLB",
+	"WHZtd2Vvk0HdQ1sum3RHuurkiNsTvuGukO8eXX1q5Xck9GMYYuZqAGL77qYkHP/OlP4xvjUpvmH9l/T9",
+	"2e5EuvE90OlRnFN012FcevgaX0RtdNJIaTZ67G5q3+BNe6/4w+cD0lzrOq4E2b3l9r74PdBdg3g8lRvz",
+	"LFzl6ikq3JyxTlTHX/zfD0N8+mNzKVmHuEaA3b69/kmAPszt8cVmO4L+bWTbZ+7iWq0I9k8irtec0bJ3",
+	"9i5wKzyp1MTd7rI9io7d1WN4NnNt7tq4urQvfPR9gnbC1jgvRSeMv8HK4Rft6teuin4vqLV3qj2s3/O+",
+	"T/qJsq8StHPpL30zgtxn3OxOQ39ht7aCxoOe1NURec+uOS3RcGtMugJVin0I1t+0JfXYhn69fG6MGduj",
+	"bw+Ek5LzTSOygJBOndemPejMDB3H3UqDMke3cMCyu8X7o5M6x7pJWrrL3Wd99vLs+++H77TeQiMdUuZF",
+	"LRUPq2Y+hOZN3ygH2YwY+9g7DNCKNCJQ3OFZ+xHkqZwj10u29mbOTk7I3QI4cRcxoo/ZZsB5fszI2cmZ",
+	"fcksCZBlOBeazMAe5gvybXzXI9qubSYwUuA/THpGbvLfVYS+bxAXCdCzk7Mnmv+tTYcOpTm7c8Wfgedt",
+	"8Y2+Do6kB/c01+UK9b6X4loCDHKGu3iq1+OAXoyD4a+5MKzHejLL2x1sH0MdLVYNKWsfLcQdWdb5whw5",
+	"F6IsVO/B0pXMGekxE/cPx3hhYb9NhPfx/xzKHbdj6tfi/mvjZ9zPoVkZJxkwh8gMrRUsfuP70DCX+Y31",
+	"rtZaaYpuATuHYynr1MRXOJ6nOWTEdSHGYBjThM0JVTdQxJRjiKWfdOKq397D9V5oJ2WELG1Dq3VzqAK4",
+	"wQzvPuMH7qsS2465+GbydL6q7BVoYfhtbj+0l7G0MuNepRLfV+hinQu5EYt8Vcf0+NbIw5pPxrR+Lni5",
+	"Ii7HwAYZHDVmRJRFOLlfEGy05r1FaoCYI+JNG02XQTF9o2IfcAE5K0CFe5MwaOBqks+JFlEI5ohc2YwJ",
+	"8m10u8AzwgEK4hKOMxJlDuNorvToiFwSXyRsgwSOVVUrNvSXnz6Qf//zX8f2WcIoA1403Xe2Y8InEsrx",
+	"fTYP7WhkuKGkRcan+7N6mhr2BBX/WEs6K1ckVEzvTs1mQkO9dss22cOm1WT4Qd0QGtA+Tr7HX9xfD8OB",
+	"hsfh3/3uCRxQ8VVRvXGMcE3THpxPbrRtIOxYbAjQl/6qkF3gPC7fP1Kmf35/WIy4rfQgw0kgJF/NlvBc",
+	"1Hof1m2cnePm0CLmCGJIpO31waPzmO2yjk3p+1umLV9sf7kfxvlqrF/b0vM/XcRayo2IJrPHZl4Qf4OP",
+	"Iaro7kNjUPAVsQ1DvGQgIX/AGB9bkVaUx9wnKf4r5CD/8UVFO128R2J4mOxZSCzEEr5RfnQieNCnvaJC",
+	"AdcdL1sboxVl5rRwbG8WVQOnY0weeeMvIP0qjavWvctPzPqty4F76MJd37oHrT6fW21h0HdEMFNcFNiZ",
+	"Ui3EHSeC53BhyaOkK3yImU30mjLehOyZIqKClu1lW3g39OGbhPeeet+5nt8HY7nQEr0HqnaJe5ClZWnH",
+	"SoEj6wukFcU7eIQZ9EQc4S+yeGJmiPq7DyBt327d4Vk7bt0LmwllxR/xJUghi8+cPhVmzSHL7COjiDLZ",
+	"JAeGOMg1vfUNDwsYY8TjL+a/wfNPmhrR7+MSgZ3bx7W+bxPFFkkanw/M8sPxeU8/ezgemaEybEaIMQcD",
+	"niYSXzJ+M4CV0A67Vzxeue7W24mHr8r/FdqLH9r5dc2UBgkFWjWKaSFZ269lwT0oja9sc+6vUhr7nvRP",
+	"LI2jxuk93BTgvdojHp11ase1x2fMbST2boEjcklkg3IjnKw7UdeSQ0GoTcVO4j9wH+JIHX9xfz0MJ2H6",
+	"xtrjwjFuwv0Vysd2d/lepNq+avuJ6rvRfGGB6DR7NUanR0cbY/ZZhDTXwrNfYtqWnH9kgen6oR5YXtZ8",
+	"IJnPpYdmPR7/14wXKpmAamyS0IGbnB6RN/NWQ2aMuRJKSnYLvsdv7MNiyudbTG3aqlGlPoecKVeFUGSk",
+	"5iUo2ybYMj7+5SKFTe1G3DEaGvGwniSLZQJ2PeuhAXsovKr5V6sbQu/tp9YOvmV6f95zsIZmoSf6rsT7",
+	"g6tFsS2hjVVsxneBrqZEpZEx/anP5tPxF1nzYen/CNQjHx88HvBEmedG8lzVPENAe+7xn2qshXIAL6nS",
+	"xBZbYapchPlNsHDs28GnbTQjeXZDxn+vfNPfhz9f422MvvDsm4ZijsgVZcoVEEaKwiwBG7crXwW9bILT",
+	"G3Hvcegf02safHDtYHagnGTCqe8HuRFColZlf7RMhtAM6PBZoJZqEGG+nbmQrgBzRe5AgrcEYtqwJNB/",
+	"wLNq44OtJ/nDy4+oCdoTK/2oX1KPWPHtmfal5814R+Qfzg7EAgeVwrwTC/jx+Iv5b1CtP4oULBscXLGH",
+	"Nl8DIL5Auf3TB4q2MZ6qGIZ4lO3MaWuEcWnmpZG6wP1YCYiqNFNiSczaYcJmV0sQFbjSbjPEuTm/+1t9",
+	"XXsr2xjfvI3He0Xidn5E0dVRcMXiocCmOJUw1/ZAQN7Mn//swlvgbBTz3pIWgLFLG+2k2oPwAstWSSUh",
+	"F9w2/pjagsT1M4JtkbUrRW0vXdaKFC65pQhPDh4hqLssRTTKy0Nksq1v4jDyzPUZ20ienTyxPAs+JcLF",
+	"3e/AXD9YerXC8BtXWSxk5gJyXDTRWzS7zUrNMTvzRWEaNhSZx9HN3311Eqe+oN+7du4WQtkCfLAHclqs",
+	"Mt/kS0jyLb7v+jw9I75J+IUtp/CRDWz10Azpiixcop8Z1wVgUjUVVOpHFlXsxIAHLqigUj95Ikp8scK4",
+	"f3C/xRXDU++/vAJnJNTfGu/TJSzH88L2Qaq5ZqXjqTXKjkiyt+Si1YWm94TyMWoos0l9tY1WbFMZ/Uc6",
+	"b7QaBR32zBEAH12/hm1eaDusGkII7bYHoZXPL58NROyNABZvtSxd4x11fnx8evano5Ojk6PT8z+9fPkC",
+	"weeG9lfkTGz1y5eohl7Fn63Yjh54UoseYZJOPIZ3o7eemZ1ED1wixOeH/x8AAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -1,0 +1,106 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// ETag names a version of a Task.
+func ETag(t hub.Task) string { return fmt.Sprintf("%q", fmt.Sprintf("v%d", t.Version)) }
+
+// UpdateInput is the argument of UpdateTask. IfMatch is an ETag, "" for any
+// version.
+type UpdateInput struct {
+	Task    hub.TaskID     `json:"task_id"`
+	Change  hub.TaskChange `json:"change"`
+	IfMatch string         `json:"if_match"`
+}
+
+type updateTx interface {
+	store.Tasks
+	Dispatch(hub.DispatchID) (hub.Dispatch, error)
+	Now() hub.Micros
+	Signal(hub.Signal)
+}
+
+// Update changes a Task's text or state and unlocks what waited for it.
+func Update(tx updateTx, in UpdateInput) (hub.Task, error) {
+	t, err := tx.Task(in.Task)
+	if err != nil {
+		return t, err
+	}
+	if in.IfMatch != "" && in.IfMatch != ETag(t) {
+		e := hub.Errorf(hub.CodePreconditionFailed, "%s is at %s now", t.ID, ETag(t))
+		return t, e.WithNext("wavehub", "task", "show", string(t.ID))
+	}
+	changed, err := change(tx, t, in.Change)
+	if err != nil {
+		return t, err
+	}
+	if err := checkText(changed); err != nil {
+		return t, err
+	}
+	changed.Version++
+	changed.UpdatedAt = tx.Now()
+	if err := tx.SaveTaskText(changed); err != nil {
+		return t, err
+	}
+	return changed, Unlock(tx, changed)
+}
+
+func change(tx updateTx, t hub.Task, c hub.TaskChange) (hub.Task, error) {
+	var latest *hub.Dispatch
+	if t.Latest != "" {
+		d, err := tx.Dispatch(t.Latest)
+		if err != nil {
+			return t, err
+		}
+		latest = &d
+	}
+	deps, err := statesOf(tx, t.Dependencies)
+	if err != nil {
+		return t, err
+	}
+	changed, refused := hub.Change(t, latest, deps, c)
+	if refused != nil {
+		return t, refused
+	}
+	return changed, nil
+}
+
+func statesOf(tx store.TaskReader, ids []hub.TaskID) ([]hub.TaskState, error) {
+	states := make([]hub.TaskState, 0, len(ids))
+	for _, id := range ids {
+		st, err := tx.TaskState(id)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, st)
+	}
+	return states, nil
+}
+
+// UpdateTask is the verb behind the gate. A replayed answer shows the Task as it
+// was changed then, with the spec as it is now.
+func (s *Service) UpdateTask(ctx context.Context, r receipt.Request, in UpdateInput) (Created, error) {
+	var spec string
+	out, err := receipt.Do(ctx, s.Store, store.New, r, func(tx store.Tx) (Created, error) {
+		t, err := Update(tx, in)
+		spec, t.Spec = t.Spec, ""
+		return Created{Task: t}, err
+	})
+	if err != nil || !out.Mutation.Replayed {
+		out.Task.Spec = spec
+		return out, err
+	}
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		t, err := rx.Task(in.Task)
+		out.Task.Spec = t.Spec
+		return err
+	})
+	return out, err
+}
