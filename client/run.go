@@ -85,6 +85,18 @@ func (c *Client) Task(ctx context.Context, task string, opts ...Option) (*api.Ta
 	})
 }
 
+// ExpandID returns the ids that an abbreviation can stand for, at most two: at
+// least 12 characters from the beginning of an id, or the last 6.
+func (c *Client) ExpandID(ctx context.Context, text string, opts ...Option) ([]string, error) {
+	out, err := read[api.IdMatches](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
+		return c.api.ExpandId(ctx, text)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Ids, nil
+}
+
 // Request returns the receipt of one of the caller's own requests.
 func (c *Client) Request(ctx context.Context, request string, opts ...Option) (*api.RequestDetail, error) {
 	return read[api.RequestDetail](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {

@@ -52,6 +52,7 @@ var apiScopes = map[string]kinds{
 	"listMailbox":  reads | worker,
 
 	"getRequest": reads | worker,
+	"expandId":   reads,
 
 	"addRepo":       operator,
 	"listRepos":     reads,

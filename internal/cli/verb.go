@@ -46,6 +46,9 @@ func (v verb[T]) runE(a *app) func(*cobra.Command, []string) error {
 			return err
 		}
 		defer s.Close()
+		if args, err = a.expand(cmd.Context(), s, cmd, args); err != nil {
+			return err
+		}
 		var body json.RawMessage
 		stop := a.progress(v.label)
 		out, err := v.call(cmd.Context(), s, args, a.options(&body)...)

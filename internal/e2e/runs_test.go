@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -130,5 +131,33 @@ func TestAcceptance_R06_MailOfTwoRunsNeverMixes(t *testing.T) {
 		if got.Count != 1 || got.Messages[0].Body != run {
 			t.Errorf("%s got %+v", run, got.Messages)
 		}
+	}
+}
+
+// TestAbbreviatedIDs: twelve characters from the beginning of an id, or its last
+// six, are enough; names and what stands for several ids are left alone.
+func TestAbbreviatedIDs(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	run := h.NewRun("abbreviate")
+	one := get[api.TaskResult](t, h.Caller(), "task", "create", "--run", run.Run, "--spec", "true").Task.TaskId
+	for _, text := range []string{one[:len(one)-1], one[len(one)-6:]} {
+		if got := get[api.TaskOnly](t, h.Caller(), "task", "show", text); got.Task.TaskId != one {
+			t.Errorf("%s stands for %s", text, got.Task.TaskId)
+		}
+	}
+	two := get[api.TaskResult](t, h.Caller(), "task", "create", "--run", run.Run, "--spec", "true").Task.TaskId
+	shared := 0
+	for one[shared] == two[shared] {
+		shared++
+	}
+	if r := h.CLI("task", "show", one[:max(12, shared)]); shared >= 12 && (r.Code != 2 || !strings.Contains(r.Stderr, "several")) {
+		t.Errorf("an ambiguous id: exit %d %s", r.Code, r.Stderr)
+	}
+	if got := get[api.TaskPage](t, h.Caller(), "task", "list", "--run", run.Run[len(run.Run)-6:]); len(got.Tasks) != 2 {
+		t.Errorf("%d tasks of the abbreviated Run", len(got.Tasks))
+	}
+	if r := h.CLI("task", "show", "task_zzzzzzzzz"); r.Code != 3 {
+		t.Errorf("an abbreviation of nothing: exit %d", r.Code)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // verbs is every verb and arguments that its command line lacks something with.
 var verbs = map[string][]string{
 	"status": {"x"}, "version": {"x"}, "run create": {}, "run current": {"x"}, "run show": {}, "run list": {"x"}, "run use": {},
-	"task create": {}, "task list": {"x"}, "task show": {}, "worker start": {}, "worker list": {"x"}, "worker show": {},
+	"task create": {}, "task list": {"x"}, "task show": {}, "task update": {}, "task cancel": {}, "worker start": {}, "worker list": {"x"}, "worker show": {},
 	"worker read": {}, "worker stop": {}, "worker abandon": {}, "send": {}, "done": {}, "ask": {}, "check": {"x"}, "reply": {},
 	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
 	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "serve": {"x"}, "config show": {"x"}, "config path": {},

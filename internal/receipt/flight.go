@@ -24,7 +24,7 @@ type flightKey struct {
 // Flight is one running request.
 type Flight struct {
 	req    Request
-	begun  atomic.Bool // its record is committed: it goes on without its callers
+	begun  atomic.Bool // its record may be committed: it goes on without its callers
 	done   chan struct{}
 	answer any // read after done is closed
 	err    error
@@ -58,7 +58,7 @@ func (f *Flights) Land(fl *Flight, answer any, err error) {
 }
 
 // Wait returns the flight's answer. If ctx ends first it returns ctx's error, or
-// outcome_unknown if the operation is on record and goes on.
+// outcome_unknown if the operation may be on record and goes on.
 func (fl *Flight) Wait(ctx context.Context) (any, error) {
 	select {
 	case <-fl.done:

@@ -80,6 +80,7 @@ func perform[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Op
 	if err := prepare(ctx, g, r, op.Prepare); err != nil {
 		return *new(T), err
 	}
+	fl.begun.Store(true)
 	begun, rec, found, err := begin[T, P](ctx, g, r, op)
 	switch {
 	case err != nil:
@@ -87,7 +88,6 @@ func perform[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Op
 	case found && rec.State == store.ReceiptDone:
 		return replay[T, P](rec)
 	}
-	fl.begun.Store(true)
 	do := op.Perform
 	if found {
 		do = op.Observe

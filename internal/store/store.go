@@ -75,6 +75,11 @@ type Rx interface {
 	RepoReader
 	Identity
 	Counts() (Counts, error)
+	// IDsFrom are the first two ids of a kind (hub.PrefixRun and so on) that
+	// begin with the text; IDsEnding those of a Run, Task or Dispatch that end
+	// in its six characters.
+	IDsFrom(kind, text string) ([]string, error)
+	IDsEnding(text string) ([]string, error)
 }
 
 // Page asks for at most Limit rows older than the row numbered Before; 0 means

@@ -26,7 +26,7 @@ func Run(t *testing.T, o Options) {
 	}{
 		{"Receipts", receipts}, {"Credentials", credentials},
 		{"Runs", runs}, {"Bindings", bindings}, {"Audits", audits},
-		{"Tasks", tasks}, {"TaskPages", taskPages},
+		{"Tasks", tasks}, {"TaskPages", taskPages}, {"Abbreviations", abbreviations},
 		{"Dispatches", dispatches}, {"DispatchFilters", dispatchFilters}, {"SwapRace", swapRace},
 		{"Attachments", attachments}, {"OpenAttachments", openAttachments},
 		{"Repos", repos}, {"Worktrees", worktrees},

@@ -295,3 +295,21 @@ func openAttachments(f *fixture) {
 	f.update(func(tx store.Tx) error { return tx.SaveAttachment(hub.Attachment{Dispatch: "0", ExitDone: true}) })
 	equal(f, want[1:], ids())
 }
+
+func abbreviations(f *fixture) {
+	n := 0
+	run := filled[hub.Run](&n)
+	run.ID = "run_0123456789abcdefghjkmnpq01"
+	other := filled[hub.Run](&n)
+	other.ID = "run_0123456789abcdefghjkmnpq02"
+	f.update(func(tx store.Tx) error { return first(tx.PutRun(run), tx.PutRun(other)) })
+	f.view(func(rx store.Rx) error {
+		return first(
+			same(f, []string{string(run.ID), string(other.ID)})(rx.IDsFrom(hub.PrefixRun, "run_01234567")),
+			same(f, []string{string(other.ID)})(rx.IDsFrom(hub.PrefixRun, "run_0123456789abcdefghjkmnpq02")),
+			same(f, []string(nil))(rx.IDsFrom(hub.PrefixTask, "task_01234567")),
+			same(f, []string{string(run.ID)})(rx.IDsEnding("mnpq01")),
+			same(f, []string(nil))(rx.IDsEnding("zzzzzz")),
+		)
+	})
+}

@@ -1238,6 +1238,11 @@ type HubStatus struct {
 	} `json:"hub"`
 }
 
+// IdMatches defines model for IdMatches.
+type IdMatches struct {
+	Ids []string `json:"ids"`
+}
+
 // InviteCreate defines model for InviteCreate.
 type InviteCreate struct {
 	AllowRepos []string `json:"allow_repos,omitempty"`
@@ -2204,6 +2209,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/hub (the `GetHub` operationId).
 	GetHub(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ExpandId The ids that an abbreviation can stand for, at most two.
+	//
+	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+	//
+	// Corresponds with GET /v1/ids/{text} (the `ExpandId` operationId).
+	ExpandId(ctx context.Context, text string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CheckMailboxWithBody Ack the outstanding batch, then return the next one, waiting for it if asked.
 	//
 	// Takes any type of body and a specified content type.
@@ -2622,6 +2634,23 @@ func (c *Client) StopWorker(ctx context.Context, dispatch DispatchParam, params 
 // Corresponds with GET /v1/hub (the `GetHub` operationId).
 func (c *Client) GetHub(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetHubRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExpandId The ids that an abbreviation can stand for, at most two.
+//
+// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+//
+// Corresponds with GET /v1/ids/{text} (the `ExpandId` operationId).
+func (c *Client) ExpandId(ctx context.Context, text string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExpandIdRequest(c.Server, text)
 	if err != nil {
 		return nil, err
 	}
@@ -3644,6 +3673,40 @@ func NewGetHubRequest(server string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/v1/hub")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewExpandIdRequest constructs an http.Request for the ExpandId method
+func NewExpandIdRequest(server string, text string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "text", text, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/ids/%s", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -5078,6 +5141,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/hub (the `GetHub` operationId).
 	GetHubWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetHubResponse, error)
 
+	// ExpandIdWithResponse The ids that an abbreviation can stand for, at most two.
+	//
+	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/ids/{text} (the `ExpandId` operationId).
+	ExpandIdWithResponse(ctx context.Context, text string, reqEditors ...RequestEditorFn) (*ExpandIdResponse, error)
+
 	// CheckMailboxWithBodyWithResponse Ack the outstanding batch, then return the next one, waiting for it if asked.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5793,6 +5865,54 @@ func (r GetHubResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetHubResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ExpandIdResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IdMatches
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ExpandIdResponse) GetJSON200() *IdMatches {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ExpandIdResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ExpandIdResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExpandIdResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExpandIdResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExpandIdResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7139,6 +7259,21 @@ func (c *ClientWithResponses) GetHubWithResponse(ctx context.Context, reqEditors
 	return ParseGetHubResponse(rsp)
 }
 
+// ExpandIdWithResponse The ids that an abbreviation can stand for, at most two.
+//
+// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/ids/{text} (the `ExpandId` operationId).
+func (c *ClientWithResponses) ExpandIdWithResponse(ctx context.Context, text string, reqEditors ...RequestEditorFn) (*ExpandIdResponse, error) {
+	rsp, err := c.ExpandId(ctx, text, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExpandIdResponse(rsp)
+}
+
 // CheckMailboxWithBodyWithResponse Ack the outstanding batch, then return the next one, waiting for it if asked.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7899,6 +8034,39 @@ func ParseGetHubResponse(rsp *http.Response) (*GetHubResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest HubStatus
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseExpandIdResponse parses an HTTP response from a ExpandIdWithResponse call
+func ParseExpandIdResponse(rsp *http.Response) (*ExpandIdResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExpandIdResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IdMatches
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8780,6 +8948,9 @@ type ServerInterface interface {
 	// GetHub What this hub is, and how much it holds.
 	// (GET /v1/hub)
 	GetHub(w http.ResponseWriter, r *http.Request)
+	// ExpandId The ids that an abbreviation can stand for, at most two.
+	// (GET /v1/ids/{text})
+	ExpandId(w http.ResponseWriter, r *http.Request, text string)
 	// CheckMailbox Ack the outstanding batch, then return the next one, waiting for it if asked.
 	// (POST /v1/mailboxes/{box}/check)
 	CheckMailbox(w http.ResponseWriter, r *http.Request, box BoxParam, params CheckMailboxParams)
@@ -8915,6 +9086,12 @@ func (_ Unimplemented) StopWorker(w http.ResponseWriter, r *http.Request, dispat
 // GetHub What this hub is, and how much it holds.
 // (GET /v1/hub)
 func (_ Unimplemented) GetHub(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ExpandId The ids that an abbreviation can stand for, at most two.
+// (GET /v1/ids/{text})
+func (_ Unimplemented) ExpandId(w http.ResponseWriter, r *http.Request, text string) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -9411,6 +9588,32 @@ func (siw *ServerInterfaceWrapper) GetHub(w http.ResponseWriter, r *http.Request
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetHub(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ExpandId operation middleware
+func (siw *ServerInterfaceWrapper) ExpandId(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "text" -------------
+	var text string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "text", chi.URLParam(r, "text"), &text, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "text", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ExpandId(w, r, text)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -10664,6 +10867,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/mailboxes/{box}/messages", wrapper.ListMailbox)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/ids/{text}", wrapper.ExpandId)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/requests/{request}", wrapper.GetRequest)
 	})
 	r.Group(func(r chi.Router) {
@@ -10731,111 +10937,114 @@ var swaggerSpec = []string{
 	"ZYTR3OjOoOuV/+xMoKCjUornL0ZoqnXtb1Zv96nSJ3wjdbY8zt2CnLV/0lK8TusiosX9Krnc9pAdI8CO",
 	"75eWtfaQsgP+ygwAV2nzZ58Ohz3bPgMHjD7fQOQNGLOO/lrPjGFUq5QDt04SS2N9TY003tBpGkN4Mx/r",
 	"pq8ajaIe6UtRE//7bG1f0ZpTkFvUs4RrAqiuJWzJKnPGr0FWkvG0498Igp4Tpo2XpY6ehsn24YOwag0q",
-	"YU9IGyDE/qJnwbUs0/4ZkCodVelgzQHDbb35oR26DcxoLe2NZA2mWqBaR/T67N7HliaLN6jYfsCT6rb+",
-	"eGNMTddFbeRuf3nyv18lBGXjyY788YG8aMKv/mEBRIoSiF4wRRb1DOMsqgnNWlF6NMmC2F6IZWPFJOV1",
-	"R40EL/npBl5y9C3WrVBV5DjVunS++G60wq7W+uHNavt99d+/etldxyl+3MRhb9Ha57G31kzCk18UEpTa",
-	"Vh50fXC7uPSMOaV2lwJjIuo6WBZDWtPZHw/B/tsyjFYrNKC8kTgaTmtmcUDNIpR0RUUEq7CfFIc/JqBw",
-	"R6Wx4raig+Rexnzwf2e3wEG17C2nzeDeWbQ1vwXJ5gzNzBQfe+NmjZ5nolglV743j/dcimVyhpFcgoqu",
-	"SkGLVACRaky+UsALkIRqjZa5izvPhSRc6AXj10edRf2qBD+6onc/hyyfUbbTsgYXPlpNtXgC//JvG+tk",
-	"WkJatqraUs+GKRq7bCUGyRrdbxG7HUr/MDBxdIQTuuGbfWaWjBuaaaeMBOR5oLWoO8VzbmlveblKWMve",
-	"ZREx5G811NappqfijqNfx70HifBczZsvk2q3YdcNjyzdYErbDitYTA1789o22XKRG8dPNwDX92BDpVtY",
-	"Ur1yqhNQG0tkmLMS1HQpCjZnNhr8KKPs9CS2M5rItBldCw6d8c6+Sw1nodxrGZ6enL3c2jKMInRtqRnc",
-	"2xmxrhciJIlDw9HML86yLeTxnyXAcyOwMp8OSF69JH9jrwlV5P+8f/uPo0mXFPYoloXUU0x/3AiDMph7",
-	"7T1c8hUutbuF/WmQQZncBN3G6LclvkdfFjsmWF8Qw4NUC6mIMMIwG8meds7ljcjf6wgvQ70707BP44A3",
-	"llvNCkOoLqiI4QxQOS19kGxBeSHm86Qorb0gPQwFot21mjZ05XdTUaXasaQlU8osatTGxW8HxOeHTQEX",
-	"ciU3hmATafAuvVxwLUUZfZOXQoENxrC8x9yMDOq2HB/Jw3Fe5Y18Y827UWpMCmxv26HdzoEOrcelSxYO",
-	"2JOgbOiNztwfQ17YfedZlFTpqah1VevfIXMAZ3ei9XeYnfGb1llH5OhYrytjZ/RhoD/LzcbTf5cUjEqK",
-	"3J3chsy4cMKL8snmBwmzI2ybdWUx9a9R3RohtFfnYB4Tf5L5cLy0j36fLvWxxKo5LcsZzW+m+0w7QlN/",
-	"K09qJcUtK/aV5b91NlLIpvPc1YQlo3BpksNcRNPHOvtc1MnAQxh4G06wXsntEpg69O7GSO6sIdF4dd11",
-	"9yTua1nz3JwgNyhlwEHin6TWsAd3Ujsjy6F6HW8RDUaJWDElZ1HNmrcWuuwTrTi1nXeQLHB5pPN0b66o",
-	"Pbs8HxPFwRyCnh9JUbaYs+2fD/70JHd2HashQaICW85hiKXJuVmK2x7fw16jQx0S9ZsPoZ4Q+mk7bmOX",
-	"LgIl4KbJK4ziQCPeHEOMl0XxlcRuvJnYObwtGQ8H/ycNxHhK3W49KDhSQSgXe5pBLpag0E9r100UKyBy",
-	"BURLcBHE+MR48vL7kTV0SMsRlI0Y9lojhhT6ska94blW9MQh17+L/Yj2F0i5LxtJ6dZZeMehOoGcYJ43",
-	"VQbJw65LhTJGZfz7gkl7LpdwC1LB+DE51IuF4fwOW5DL2ihMUUUF44YGarSUPJu4I0sfuaVN372nlJil",
-	"bJ7sYnczYlDYIcczTsxgfXHUx4TWdkXHYDgtKhLuyPu5BtlXHrYuUr0YH1pkk96LJVVe7CTskr7yl0Wf",
-	"qWJxEpXnDK0jlPGMuVhckn7Ml1igZziLLmHqfmw0tIdWNmFcVdBy+KcOBIksH6bLDep3XJTXvh1ZpHal",
-	"KRRfQVWuHhlfGFN7vV7czqpxvJ7FiQPWF924KjSPvmtMcZyLsujJ8Og3VJ1TPUEilegPX+q62sR3Z4cI",
-	"dqBrYICr74Pa9iZcj2nTu9U1027UCHK79dC2rR2MpB5XXzhp316fSGmsW7dDYgRJd0xp+OTNMaVhBtun",
-	"0pCOr8Y3kFjwmNK4snKvz3L0YvFwbG3DMH09CkZk+iHNviajvKmkwUDEeGF87L9v9hcf8KwtN3K68y1A",
-	"ejLiIBeygILYWEhmc0TuFgwT5UACYYpwwWFfkb70LifROtME1rjmNm5N0YPurgrwtQOTbDKTlLcKIyZe",
-	"iLWKK6o6rc3LKBVpUzee92ns09nZ7/0YJrkbXyvti+usa8ElmeDoSeTU/ICsvXWzCrswl6ed0GUSuJ52",
-	"U4yeNFu9WWGn7UV7caOsfVXz11g/tJ621vQoERzezifnvwyTpG9q8pCFXSAcHjqHdP/eNq0NHqOt6tHX",
-	"DdUlIGy4OKxxWGnV/FFJyzMnP9rClNZakG9dLvGzc2LeIpS47jZEuw4ecwlwQSSYr88xAxldQP41cQvy",
-	"AuXtOeGiaQuzAh3lJZu5UGLOLMPytELpsMK21tsap6xrj6ua251hTrXgQFBMqIuQJvKCFADVeAuVDiKb",
-	"hfdgrs/UoHXh+qNtYrGFjkcJr7qjoiYlt739t7bBXU7LEuQ3irjXM3KHWlM76NxRRbCKkMxWhOk4u9wl",
-	"qfY2ygmFl6ms1Pt0stch25JsIHpr3u3ksm2Fim1OGJXzdIZs7zFp7+wiOjzEM0dIPdT3VMePmm9x+qj5",
-	"+OHD1v+MnT3eAy96zx59mdIj6coucbfNRO9KmgNhHNlFQs4qBlx/o4jDwwU5cbaoTSDF5GXfM2tRz5Ll",
-	"DyMUtpY6u6+MdxdImoYEo4N0ARmOaeVQ2Yx3l3D7Odu2CV2UDdtRcG7wjIQK34xgvjARkkj4FV3IrSRz",
-	"YnMjzPcWi80Z6GCZtv505PcxYgS8D0Zz2jUyFJ/sdD+ty/IcCdkepRi/xkgP0wrK+f633IkVpjfn/C/t",
-	"vcF8PmAgL4S4cYXvQzlosHU/IsyYq6tpJUqWrzajaKy4tw0qbYWwedBqyGBAZjtQNEftZKuK/vy09JHU",
-	"1t0EUEUZAxGE1nbl95BER9zhJJE2j6bjFt1IXLeohO0yluwTvn9cExwLlW0cYw52qUpQxM90jz6YfUcF",
-	"H6MLdgg/0IJxUGra5aTdlIhtZDD1DR72g7v99oGyomr4dfPSusduSIL4RjdBDnS7BmRNW5yktuxt+GS7",
-	"yIlabx4U20MWU/ANNC2lOolNTgF2eLzxF4acJu/ZWqO51s4adk/SUdYIrg4zd6LMbZaIYDGmobWoevtG",
-	"ui4qrjNWWmGNCcM/tLxwqarTxg3aqE5MdwdejKi/g4mHxykXRxfbdljzVN4liTUQ9VBxlzxbtDtIoB+o",
-	"ujlkR0QwBwvgOds2L9AVLUx7I5ULqns4QoPS0yTj7JQOjM2uekI06cKjqJhV69LY1O5MoSgrjvbSDXlI",
-	"i2HnruQ3FeTDCmiI6A3JbNBSsJHDCvKNm4P0pA1kk7oq9kOStqin7/jI5qtpvizGel5soi4l0zANSHik",
-	"xkz0XgzJEgaLkcqMWS3JBoFQO60ZI9D2iYhH+Zp7mX8sZN8uxRyXDeNZm05YxAWYZ9+nfM6ByUcr3AJm",
-	"gwOjuGVKYJks8LmQPeVTnvlaxaAvv//uT+NO7VGGCpmjL06/e/Fqg9zRwG8jt5bEbNMYp7mQRXwXxeds",
-	"jKdizH/33YsUXPv4ZtsIwDARddMNDVL6iD9dKa6d5hwTlUmW7p3riZyzoQnTRnaS3cYGkmoT/6wZbJ+5",
-	"IbvhYQPzaK0TaZx0b89noReV7VyyrErQbQfOrBS5Tc9vyrJT7GIm/L8oj0eF7ZLx+OlpV/zuIGh6D6LJ",
-	"vQ3vqFfEjCWAryHjv6xXdMS535/82OuLHmkDf/AeC1Y5N07f4ZtOPlKm/0xZWcuetJiZKFZEzAm11/hg",
-	"jNO1BcDMTsK0srdDkNlKY3JMG5JVk0a72dU5Heeue55cPJYLoDNx25KNa1fGO2Y9zKjarEWDOTCtj9lj",
-	"QeS1xIhywWQa6iGYapPdhVxlGElwP8TLg7y3oRNS7pnSSJWSrqaJTMf0hjZNieRiaiijp6Q2cfnLP+gS",
-	"AyWssHRVAcgLYqunz0NPsk3uGrFx+Y1245P+NnpRatVus2wDoQvbRbLHcdC0lR9b9lAyaDZhfAGSpdOq",
-	"4vrD0ZYOwy65ra4xadrKrqPTkWRGONw9zxesLOyfWlTPS7iFMiOsOP/3P/+VEWNim78M9ilxCb3bmWKJ",
-	"sk1c1pB4ENWW0uFa0hySPedeg74DsFHaSpRMA7Ki+YhGekGAF00jvdmKlLTm+cJ20xtBwrh9HWN05L41",
-	"Iy1wlVKIebOiF+O98h57r83HiEQ6SRpUAXqUWNrL4pIND9pcbCB7HUVx6Ju8LxfPo7Lik6sYI/7Q2CKZ",
-	"KR8yOWMsJLc9mmXnMfxE5wq/ts3PFoEEx84XzdBjZwzbkbCWTK/em1ncea3vXrMar8D81jfDeZaRu4W0",
-	"zyTefvnM5gAU7j0OxPt9n/kbD1GHApW2Ht0uZ6F1Za8VZHwu0kbD5bs3RqOaMY0CJT/hXV7+SGKbfKJM",
-	"sPdwks71m5/4t71XeGZkaZCDuVuY7FUy4PrZOZFQAdWMXxNKXLiY1LwA+Ymjr9Lo+htYufu6lE9viTOt",
-	"yR3Ti7DMI9+ghWhZwwWhn7hrjU5cXyl7/de8VlDYn3bbzx+Rj0wvRK3jzeoFfOKLeoYbUYTiqsw+/cqY",
-	"JozHy/BJ50ef+Cd+2WQgotFyVXMjWm9BubQGuxQzocf9N4ogmeAswDBTx67CrugjvYVFPXv+g8t4/Nb8",
-	"2Gt4n0xoc+eYItgen2hh6OcTj35rF4U/dtfquWlxBFlzYrkal4G5mHbHz3BfWHimCJVA+q6/tDujRGEb",
-	"f5KLAo7IJZqodg6jb9QnroAXitwtjFJUFc3Bpbow98YFYXPzwZwelDs8mN9n1quN1Vpmp2cnJ5+416p4",
-	"/GCKfPnkTwKfJufky7//+a+Hh6NPtr97Di6p33YumDMjRCaXFc0X8Pzs6KS5WjR61hwmscO97e0bnLKT",
-	"U1dLwWnFJueTF0enOI6RqSgAjhdAS734f2guACqnUJnwppicT/4C+q/4yqRz9+jZyUnn3lGD/eOqpKxz",
-	"02hX+q/dKfpGk0KAagmpyfkvn7OJqpdLKlf2Ej1PecTFfxzfqSPyD4BCYXqtBIQdLZFMFF0p3xqTQKls",
-	"NTa9Vr4N8mcz5fEStGTWe9gHg5/dK4cDgpF8fiEPIQbbpynCKloHzgZc76RYGoDViiBTWosjvX30YwxS",
-	"wJXzdBycAB677w2IJvSHNlY9VuiTb787edEwN15ToPBEpxXBZgt4eaf1EjxLw+729DjKzO+DX5NjPwLB",
-	"WHZtd2Vvk0HdQ1sum3RHuurkiNsTvuGukO8eXX1q5Xck9GMYYuZqAGL77qYkHP/OlP4xvjUpvmH9l/T9",
-	"2e5EuvE90OlRnFN012FcevgaX0RtdNJIaTZ67G5q3+BNe6/4w+cD0lzrOq4E2b3l9r74PdBdg3g8lRvz",
-	"LFzl6ikq3JyxTlTHX/zfD0N8+mNzKVmHuEaA3b69/kmAPszt8cVmO4L+bWTbZ+7iWq0I9k8irtec0bJ3",
-	"9i5wKzyp1MTd7rI9io7d1WN4NnNt7tq4urQvfPR9gnbC1jgvRSeMv8HK4Rft6teuin4vqLV3qj2s3/O+",
-	"T/qJsq8StHPpL30zgtxn3OxOQ39ht7aCxoOe1NURec+uOS3RcGtMugJVin0I1t+0JfXYhn69fG6MGduj",
-	"bw+Ek5LzTSOygJBOndemPejMDB3H3UqDMke3cMCyu8X7o5M6x7pJWrrL3Wd99vLs+++H77TeQiMdUuZF",
-	"LRUPq2Y+hOZN3ygH2YwY+9g7DNCKNCJQ3OFZ+xHkqZwj10u29mbOTk7I3QI4cRcxoo/ZZsB5fszI2cmZ",
-	"fcksCZBlOBeazMAe5gvybXzXI9qubSYwUuA/THpGbvLfVYS+bxAXCdCzk7Mnmv+tTYcOpTm7c8Wfgedt",
-	"8Y2+Do6kB/c01+UK9b6X4loCDHKGu3iq1+OAXoyD4a+5MKzHejLL2x1sH0MdLVYNKWsfLcQdWdb5whw5",
-	"F6IsVO/B0pXMGekxE/cPx3hhYb9NhPfx/xzKHbdj6tfi/mvjZ9zPoVkZJxkwh8gMrRUsfuP70DCX+Y31",
-	"rtZaaYpuATuHYynr1MRXOJ6nOWTEdSHGYBjThM0JVTdQxJRjiKWfdOKq397D9V5oJ2WELG1Dq3VzqAK4",
-	"wQzvPuMH7qsS2465+GbydL6q7BVoYfhtbj+0l7G0MuNepRLfV+hinQu5EYt8Vcf0+NbIw5pPxrR+Lni5",
-	"Ii7HwAYZHDVmRJRFOLlfEGy05r1FaoCYI+JNG02XQTF9o2IfcAE5K0CFe5MwaOBqks+JFlEI5ohc2YwJ",
-	"8m10u8AzwgEK4hKOMxJlDuNorvToiFwSXyRsgwSOVVUrNvSXnz6Qf//zX8f2WcIoA1403Xe2Y8InEsrx",
-	"fTYP7WhkuKGkRcan+7N6mhr2BBX/WEs6K1ckVEzvTs1mQkO9dss22cOm1WT4Qd0QGtA+Tr7HX9xfD8OB",
-	"hsfh3/3uCRxQ8VVRvXGMcE3THpxPbrRtIOxYbAjQl/6qkF3gPC7fP1Kmf35/WIy4rfQgw0kgJF/NlvBc",
-	"1Hof1m2cnePm0CLmCGJIpO31waPzmO2yjk3p+1umLV9sf7kfxvlqrF/b0vM/XcRayo2IJrPHZl4Qf4OP",
-	"Iaro7kNjUPAVsQ1DvGQgIX/AGB9bkVaUx9wnKf4r5CD/8UVFO128R2J4mOxZSCzEEr5RfnQieNCnvaJC",
-	"AdcdL1sboxVl5rRwbG8WVQOnY0weeeMvIP0qjavWvctPzPqty4F76MJd37oHrT6fW21h0HdEMFNcFNiZ",
-	"Ui3EHSeC53BhyaOkK3yImU30mjLehOyZIqKClu1lW3g39OGbhPeeet+5nt8HY7nQEr0HqnaJe5ClZWnH",
-	"SoEj6wukFcU7eIQZ9EQc4S+yeGJmiPq7DyBt327d4Vk7bt0LmwllxR/xJUghi8+cPhVmzSHL7COjiDLZ",
-	"JAeGOMg1vfUNDwsYY8TjL+a/wfNPmhrR7+MSgZ3bx7W+bxPFFkkanw/M8sPxeU8/ezgemaEybEaIMQcD",
-	"niYSXzJ+M4CV0A67Vzxeue7W24mHr8r/FdqLH9r5dc2UBgkFWjWKaSFZ269lwT0oja9sc+6vUhr7nvRP",
-	"LI2jxuk93BTgvdojHp11ase1x2fMbST2boEjcklkg3IjnKw7UdeSQ0GoTcVO4j9wH+JIHX9xfz0MJ2H6",
-	"xtrjwjFuwv0Vysd2d/lepNq+avuJ6rvRfGGB6DR7NUanR0cbY/ZZhDTXwrNfYtqWnH9kgen6oR5YXtZ8",
-	"IJnPpYdmPR7/14wXKpmAamyS0IGbnB6RN/NWQ2aMuRJKSnYLvsdv7MNiyudbTG3aqlGlPoecKVeFUGSk",
-	"5iUo2ybYMj7+5SKFTe1G3DEaGvGwniSLZQJ2PeuhAXsovKr5V6sbQu/tp9YOvmV6f95zsIZmoSf6rsT7",
-	"g6tFsS2hjVVsxneBrqZEpZEx/anP5tPxF1nzYen/CNQjHx88HvBEmedG8lzVPENAe+7xn2qshXIAL6nS",
-	"xBZbYapchPlNsHDs28GnbTQjeXZDxn+vfNPfhz9f422MvvDsm4ZijsgVZcoVEEaKwiwBG7crXwW9bILT",
-	"G3Hvcegf02safHDtYHagnGTCqe8HuRFColZlf7RMhtAM6PBZoJZqEGG+nbmQrgBzRe5AgrcEYtqwJNB/",
-	"wLNq44OtJ/nDy4+oCdoTK/2oX1KPWPHtmfal5814R+Qfzg7EAgeVwrwTC/jx+Iv5b1CtP4oULBscXLGH",
-	"Nl8DIL5Auf3TB4q2MZ6qGIZ4lO3MaWuEcWnmpZG6wP1YCYiqNFNiSczaYcJmV0sQFbjSbjPEuTm/+1t9",
-	"XXsr2xjfvI3He0Xidn5E0dVRcMXiocCmOJUw1/ZAQN7Mn//swlvgbBTz3pIWgLFLG+2k2oPwAstWSSUh",
-	"F9w2/pjagsT1M4JtkbUrRW0vXdaKFC65pQhPDh4hqLssRTTKy0Nksq1v4jDyzPUZ20ienTyxPAs+JcLF",
-	"3e/AXD9YerXC8BtXWSxk5gJyXDTRWzS7zUrNMTvzRWEaNhSZx9HN3311Eqe+oN+7du4WQtkCfLAHclqs",
-	"Mt/kS0jyLb7v+jw9I75J+IUtp/CRDWz10Azpiixcop8Z1wVgUjUVVOpHFlXsxIAHLqigUj95Ikp8scK4",
-	"f3C/xRXDU++/vAJnJNTfGu/TJSzH88L2Qaq5ZqXjqTXKjkiyt+Si1YWm94TyMWoos0l9tY1WbFMZ/Uc6",
-	"b7QaBR32zBEAH12/hm1eaDusGkII7bYHoZXPL58NROyNABZvtSxd4x11fnx8evano5Ojk6PT8z+9fPkC",
-	"weeG9lfkTGz1y5eohl7Fn63Yjh54UoseYZJOPIZ3o7eemZ1ED1wixOeH/x8AAP//",
+	"YU9IGyDE/qJnwbUs0/4ZkCodVelgzQHDbb35oR26DcxoLe2NZA2mWqBaR/T67N7HliaLN8XPzTmqTRys",
+	"GKGLxiF9NiL8zFDJ2VGt/oDn5G2jAcaUm64L+sjZ//Lkf7/KhpYdRQMCcdOEV//DAogUJRC9YIos6hlG",
+	"eVQTGLaC/GiSBaWxEMvGhkpqi44SCz760w189OjZrFuBsshtq3XpIgHdWIldrY0CmNX2Rwq+f/Wyu45T",
+	"/LhJuMCitS9eYG2pRByhKCQota006noAd3EoGmNO7S6DxgTkdbBrhnS2s34egvW5ZRCvVmi+eRN1NJjX",
+	"zOKAmkUo6QqqCFZhPykOf0w4445KY0NuRQfJvYxFAP7OboGDall7TpfCvbOna34Lks0ZGrkpPvam1Ro9",
+	"z0SxSq58b/72uRTLtGQezmSo6KoUtEiFL6nG1C8FvABJqNZ4LnBR77mQhAu9YPz6qLOoX5XgR1f07ueQ",
+	"YzTKdlrW4IJXq6kWT+Dd/m1ji4CWkJatqrbUs2GCyC5biUGyRvdbRI6Hkk8MTBwd4YRu+GafmSXjhmba",
+	"CSsBeR5oLepO8Zxb2lterhK2uneYRAz5Ww21denpqbjj6FVy70EiOFjz5suk2m3YdcMDUzeU07YCCxZT",
+	"w958xk2uXuRE8tMNwPU92EDtFpZUr5zqhPPG0ijmrAQ1XYqCzZmNRT/KKDs9ie2MJi5uRteCQ2e8s+9S",
+	"w1ko91qGpydnL7e2DKP4YFtqBud6RqzjhwhJ4sB0NPOLs2wLefxnCfDcCKzMJyOSVy/J39hrQhX5P+/f",
+	"/uNo0iWFPYplIfUUky83wqAM5l57D5d8hUvtbmF/GmRQJjchvzH6bYnv0ZfFjundF8TwINVCKiKMMMxG",
+	"creda3sj8vc6wstQ70w17NO4/43lVrPCEKoLaWIwBVROSx+iW1BeiPk8KUprL0gPQ4Fod62mDV353VRU",
+	"qXYka8mUMosatXHx2wHx+WFTwIVMzY0h2MQ5vEMxF1xLUUbf5KVQYENBLO8xNyODui3HR7KAnE97I89c",
+	"826UmJMC29t2YLlzoEPrcelSlQP2JCgb+KMz98eQD3jfWR4lVXoqal3V+nfIW8DZnWj9HWZn/KZ11hE5",
+	"uvXrytgZfRjoz7Gz0fzfJQGkkiJ3J7chMy6c8KJstvlBgvwI22ZdWUz9a1S3Rgjt1TmYx8SfZD4cLx0h",
+	"2KdDfyyta07Lckbzm+k+k57Q1N/Kj1tJccuKfdUYbJ0LFXL5PHc1QdEoWJvkMBdP9ZHWPgd5MuwRBt6G",
+	"E6xXcrv0qQ69uzGSO2tINF5dd909ZQNa1jw3J8gNCilwkPgnqTXswZ3UzgdzqF7HW0SDURpYTMlZVDHn",
+	"rYUu+0QrTm3nHSTLax7pPN2bK2rPLs/HxJAwg6HnR1KULeZs++eDPz3JnV3HakjPqMAWkxhiaTJ+luK2",
+	"x/ew19hUh0T95kOgKQSe2o7b2KWLQAm4abIaoyjUiDfHEONlUXwlsRtvJnYOb0vGw8H/SQMxnlK3Ww8K",
+	"jlQQysWeZpCLJSj009p1E8UKiFwB0RJc/DI+MZ68/H5kDR3ScgRl45W91oghhb6cVW94rpVcccj172I/",
+	"ov0FUu7LRlK6dRbecahOICeY502NQ/Kw6xKxjFEZ/75g0p7LJdyCVDB+TA7VamE4v8MW5LI2ClNUUcG4",
+	"oYEaLSXPJu7I0kduadN37wktZimbp9rY3YwYFHbI8XwXM1hfHPUxobVd0TEYTotKlDvyfq5B9hWnrYtU",
+	"L8aHFtkkF2NBlxc7Cbukr/hm0WeqWJxExUFD6whFRGMuFlciEPMllgcazqJLmLofGw3toZVNGFcVtBz+",
+	"qQNBIseI6XKD6iEX5bVvRxapXWkKxVdQlatHxhfG1F6vF7ezahyvZ3HigNVNN64GzqPvGhMs56IsejI8",
+	"+g1V51RPkEgl+sOXuq428d3ZIYId6Non4Or7oLa9Cddj2vRudc20GzWC3G49tG1jCSOpx9UXTtq31ydS",
+	"GuvW7ZAYQdIdUxo+dXRMaZjB9qk0pOOr8Q0kFjymNK6s3OuzHL1YPBxb2zBMX4eEEZl+SLOvyWdv6ngw",
+	"EDFelh/775v9xQc8a8uNnO58A5KejDjIhSygIDYWktkckbsFw0Q5kECYIlxw2FekL73LSbTONIE1rrmN",
+	"G2P0oLurAnzlwiSbzCTlrbKMiRdirdKOqk5r8zJKRdrUjed9Gvt0dvZ7P4ZJ7sZXavvSPutacEkmOHoS",
+	"OTU/IGtv3SrDLsxliSd0mQSup90UoyfNlW9W2Gm60V7cKGtf1fw1Vi+tp601HVIEh7fzyfkvwyTpW6o8",
+	"ZGEXCIeHziHdv7dNY4XHaKt69HVDdQkIGy4OaxxWWjV/VNLyzMmPtjCltRbkW5dL/OycmLcIJa63DtGu",
+	"f8hcAlwQCebrc8xARheQf03cgrxAeXtOuGia0qxAR3nJZi6UmDPLsDytUDqssK31tsYp69rjquZ2Z5hT",
+	"LTgQFBPqIqSJvCAFQDXewKWDyGbhPZjrMzVoXbjubJtYbKHfUsKr7qioScltb/+tba+X07IE+Y0i7vWM",
+	"3KHW1A46d1QRrGEksxVhOs4ud0mqvW16QtlnKiv1Pp3sdcimKBuI3pp3+8hsWx9jWyNGxUSdIdt7TNo7",
+	"u4gOD/HMEVIP9T3V8aPmW5w+aj5++LDVR2Nnj/fAi96zR1+m9Ei6skvcbTPRu5LmQBhHdpGQs4oB198o",
+	"4vBwQU6cLWoTSDF52XfsWtSzZPnDCIWtpc7uK+PdBZKmIcHoID1IhmNaOVQ2490l3H7Otm2BF2XDdhSc",
+	"Gzwjob44I5gvTIQkEn5FF3IryZzY3AjzvcVicwY6WKatPx35fYwYAe+D0Zx2jQzFJzu9V+uyPEdCtkcp",
+	"xq8x0sO0gnK+/y13YoXpzTn/S3tvMJ8PGMgLIW5c2f1QDhps3Q0JM+bqalqJkuWrzSga6/1te0xbn2we",
+	"tNpBGJDZ/hfNUTvZKKM/Py19JLV1NwFUUcZABKG1Xfk9JNER91dJpM2j6bhFLxTXqyphu4wl+4TvH9eC",
+	"x0JlG8eYg12qDhXxM92jD2bfUcHH6IIdwg+0YByUmnY5aTclYtsoTH17if3gbr9dqKyoGn7dvLTusRuS",
+	"IL7NTpAD3Z4FWdOUJ6kte9tN2R52otabB8X2kMUUfANNQ6tOYpNTgB0eb/yFIafJe7bWaK61s4bdk3SU",
+	"NYKrw8ydKHObJSJYjGloLarerpWuh4vry5VWWGPC8A8tL1yq6rRxgzaqE9PdgRcj6u9g4uFxysXRxbb9",
+	"3TyVd0liDUQ9VNwlzxbtDhLoB6puDtmPEczBAnjOts0LdEUL095I5YLqHo7QoPQ0yTg7pQNjq62eEE26",
+	"8CgqZtW6NDa1O1MoyoqjvfRiHtJi2Dcs+U0F+bACGiJ6QzIbNDRs5LCCfOPWJD1pA9mkror9kKQt6uk7",
+	"PrL5apovi7GOG5uoS8k0TAMSHqkxE50fQ7KEwWKkMmNWS7JBINROY8gItH0i4lG+5l7mHwvZt0sxx2XD",
+	"eNamExZxAebZ9ymfc2Dy0Qq3gNngwChumRJYJgt8LmRP+ZRnvlYx6Mvvv/vTuFN7lKFC5uiL0+9evNog",
+	"dzTw28idKTHbNMZpLmQR34TxORvjqRjz3333IgXXPr7ZNgIwTETddEODlD7iT1eKa6c5x0RlkqV753oi",
+	"52xoAbWRnWS3sYGk2sQ/awbbZ27IbnjYwDxa64MaJ93b81nohGU7lyyrEnTbgTMrRW7T85uy7BS7mAn/",
+	"L8rjUWG7ZDx+etoVvzsImt6DaHJvwzvqFTFjCeBryPgv6xUdce73Jz/2+qJHmtAfvMeCVc6N03f4npWP",
+	"lOk/U1bWsictZiaKFRFzQu0lQhjjdG0BMLOTMK3s3RRkttKYHNOGZNWk0W52cU/HueueJxeP5QLoTNy2",
+	"ZOPalfGOWQ8zqjZr0WAOTOtj9lgQeS0xolwwmYZ6CKbaZHchVxlGEtwP8eoi723ohJR7pjRSpaSraSLT",
+	"Mb2hTVMiuZgayugpqU1cPfMPusRACSssXVUA8oLY6unz0JNsk5tObFx+o934pL+NXpRatZs820Dowvaw",
+	"7HEcNE3tx5Y9lAyaTRhfgGTptKq4/nC0pcOwS26rS1Saprbr6HQkmREOd8/zBSsL+6cW1fMSbqHMCCvO",
+	"//3Pf2XEmNjmL4N9SlxC73amWKJsE5c1JB5EtaV0uJY0h2TPudeg7wBslLYSJdOArGg+opFeEOBF00hv",
+	"tiIlrXm+sN30RpAwbl/HGB257c1IC1ylFGLerOjFeK+8x96q8zEikU6SBlWAHiWW9rK4ZMODNhcbyF5H",
+	"URy6Nu/LxfOorPjkKsaIPzS2SGbKh0zOGAvJbY9m2XkMP9G5wq9t87NFIMGx80Uz9NgZw3YkrCXTq/dm",
+	"Fnde67tVrcYLOL/1zXCeZeRuIe0ziXdvPrM5AIV7jwPxft9n/r5F1KFApa1Ht8tZaF3ZSw0Zn4u00XD5",
+	"7o3RqGZMo0DJT3iTmD+S2CafKBPsLaCkc/nnJ/5t7wWiGVka5GDuFiZ7lQy4fnZOJFRANePXhBIXLiY1",
+	"L0B+4uirNLr+BlbutjDl01viTGtyx/QiLPPIN2ghWtZwQegn7hqzE9dXyl4+Nq8VFPan3eb3R+Qj0wtR",
+	"63izegGf+KKe4UYUobgqs0+/MqYJ4/EyfNL50Sf+iV82GYhotFzV3IjWW1AurcEuxUzocf+NIkgmOAsw",
+	"zNSxq7Ar+khvYVHPnv/gMh6/NT/2Gt4nE9rcOaYINucnWhj6+cSj39pF4Y/dpX5uWhxB1pxYrsZlYC6m",
+	"3fEz3BcWnilCJZC+yzftzihReIkAyUUBR+QSTVQ7h9E36hNXwAtF7hZGKaqK5uBSXZh744KwuflgTg/K",
+	"HR7M7zPr1cZqLbPTs5OTT9xrVTx+MEW+fPIngU+Tc/Ll3//818PD0SfbXT4Hl9RvOxfMmREik8uK5gt4",
+	"fnZ00lxsGj1rDpPYX992Fg5O2cmpq6XgtGKT88mLo1Mcx8hUFADHC6ClXvw/NBcAlVOoTHhTTM4nfwH9",
+	"V3xl0rn59OzkpHPrqcH+cVVS1rnntCv91240faNJIUC1hNTk/JfP2UTVyyWVK3uFn6c84uI/ju/UEfkH",
+	"QKEwvVYCwo6WSCaKrpRvjUmgVLYam14r34T5s5nyeAlaMus97IPBz+6VwwHBSD6/kIcQg+3TFGEVrQNn",
+	"A653UiwNwGpFkCmtxZHePvoxBingynk6Dk4Aj933BkQT+kMbqx4r9Mm33528aJgbL0lQeKLTimCzBbw6",
+	"1HoJnqVhd3t6HGXm98GvybEfgWAsu7a7MLjJoO6hLZdNuiNddXLE7QnfcFfId48uXrXyOxL6MQwxczUA",
+	"sX1zVBKOf2dK/xjf2RTf7/5L+vZudyLd+Bbq9CjOKbrrMC49fI0vojY6aaQ0Gz1298Rv8Ka91fzh8wFp",
+	"rnUZWILs3nJ7W/0e6K5BPJ7KjXkWLpL1FBXu7VgnquMv/u+HIT79sbkSrUNcI8Bu353/JEAf5vb4WrUd",
+	"Qf82su0zd22uVgT7JxHXa85o2Tt7E7kVnlRq4u6W2R5Fx+7iMzybuTZ3bVxd2hc++j5BO2FrnJeiE8bf",
+	"YOXwi3b1a1dFvxfU2hvdHtZvmd8n/UTZVwnaufRXzhlB7jNudqehv7BbW0HjQU/q6oi8Z9eclmi4NSZd",
+	"gSrFPgTrb9qSemxDv14+N8aM7dG3B8JJyfmmEVlASKfOa9MedGaGjuNupUGZo1s4YNnd4u3VSZ1j3SQt",
+	"3eVu0z57efb998M3am+hkQ4p86KWiodVMx9C86ZvlINsRox97B0GaEUaESju8Kz9CPJUzpHrJVt7M2cn",
+	"J+RuAZy4ayDRx2wz4Dw/ZuTs5My+ZJYEyDKcC01mYA/zBfk2vmkSbdc2Exgp8B8mPSM3+e8qQt83iIsE",
+	"6NnJ2RPN/9amQ4fSnN254s/A87b4Rl8HR9KDe5rrcoV630txLQEGOcNde9XrcUAvxsHw11xX1mM9meXt",
+	"DraPoY4Wq4aUtY8W4o4s63xhjpwLURaq92DJCnX8xRyqYpu1o641KYEqTU7PIi8nmUuxtG4nuGZYQ4Mq",
+	"YwEhWHlV84x8oOomi3D6oyvENKTrovAXxMVfSjPLq95hzGt+oHVp89N9RXnxpug5tDkPvz9t2e6hjZtb",
+	"yxoGTl9RnG09EHpQtdTc0tVDR6xQtvbbRtfuBFkCdYdnpo2ZzAvlSuv4vvQXK5SdgXJCZzMJt8w6znPK",
+	"7ZRmxqbvv75rn8utaI6Y1ZVuGi02E/cPx3htZ79t/oP5+udQdrudcnkt7r82vYL7ObRKwUkGzHIyQ6t5",
+	"f5Rymd9YL3+tkSaMjJhFot061/EVjn4dDhlx3bCRYpkmbE6ouoEiJh9DLP2kE1ef9zp59kI7KWN4aRur",
+	"rZvlFcANVhr0GeFwX5XY/s7F2ZNeolVlLwIMw29zB6i9FKiVofkqVYCxQlf/XMiNWOSrchfFd6ce1ow3",
+	"R7zngpcr4nJdrLZy1JgRURbBg3RBsOGf91qqAWKOiDdtvF8GHfiNimMRBeSsABXu78LglauNPydaRKHA",
+	"I3JlM3fIt9EtF88IByiIS3zPSJTBjqO5Ergjckl8sboNVjlWVa0Y5V9++kD+/c9/HdtnicMB8KLpArUd",
+	"Ez6RUI7vVXpoR8XDTTktMj7dn/Xd9FJIUPGPtaSzckVC5f7u1GwmNNRrt2yTjmx6V4Yf1A2hAe3j5Hv8",
+	"xf31MBzwehz+3e+ewBEaX1nWG08L14XtwQnqRtsGwo7FhgB96a+s2QXO4/L9I2X65/eHxYjbSg8ynARC",
+	"8tVsCc9FrfdxyoqzxNwcWsQcQQyJtL2P1j4esV3WsSl9n9W05YttWPfDOF+N9Wtby/6ni1hLuRHRZNZ9",
+	"wwvib5IyRBXdwWkMCr4itnGNlwwk5LEY42Mr0ory6fskxX+FXPg/vqholy30SAwPkz0LiYVYwjfKj04E",
+	"D/q0V1Qo4Lrj7W1jtKLMnBaO7Q23auB0jElMb/xFuF+lcdW6//uJWb91SXWfW8VCbw9afT632sKg74hg",
+	"xYIosEOqWog7TgTP4cKSR0lX+BAz7Og1ZbxJHWGKiApatpdtJd/Qh29W33vqfed6zx+M5UJr/h6o2iXu",
+	"QZaWpR0rBY6sL6BbFO/gEWbQE3GEv1DliZkhumdgAGn7Di8Mz9oJL1zYjDwr/ogvhQvZpOb0qTB7E1lm",
+	"H5ltlMkmSTXE467prW+8WcAYIx5/Mf8Nnn/S1JhwV7srGDZ2Vz+lgzq6/GWEfvZwPDJDZdgUE2NfBjxN",
+	"RkjJ+M0AVkJb9l7xeOW6rG8nHr4q/1doc39o59c1UxokFGjVKKaFZG2/lgX3oDS+sk3iv0pp7O9GeGJp",
+	"HDXw7+GmAO/VHvHorFM7rj0+Y44tsXdcHJFLIhuUG+Fk3Ym6lhwKQm1JQBL/gftsyOf4i/vrYTgZ2Dd4",
+	"HxeOcTP4r1A+tm856EWq7e+3n+icG80XuIhO02FjdHp0DEflfCvZfolpW8P+kQWm68t7YHlZ84GkUpem",
+	"nPV4/F8zXqhkIrSxSUIneHJ6RN7MW43BMfZPKCnZLfhe07EPiymf9zO16dNGlfpaBqZcNUyRkZqXoGy7",
+	"asv4+JeLFDY1RHHncmjEw3qyNuYN2PWshwbsofCq5l+tbgg94J9aO/jW/f3598EamoXe/LsS7w+uJsq2",
+	"JjdWsRnfBbqaUqlGxvSn4JtPx19kzYel/yNQj3x88HjAE1VAGMmDaS8G0J57/Kcaa/IcwDFlxhb9Ycpm",
+	"hPlNsHDsryVI22hG8uyGjP9eec+/D3++xltBfQHkNw3FHJErypQrZI0UBabnAM/dN3Mhl01weiPuPQ59",
+	"jHpNgw+uLdEOlJNMfPZ9STdCSNQy74+WyRCaUh0+G9lSDSLMt9UX0hUCr8gdSPCWQEwblgT6D3hWbXyw",
+	"dU1/ePkRNeN7YqUf9e3qESu+Tdi+9LwZ74j8w9mBWGijUph3YgE/Hn8x/w2q9UeRgmWDgyv20G5uAMQX",
+	"KLd/+kDRNsZTFcMQj7IdYm2tOi7NvDRSn7ofKwFRlWZKLM1aO0zYLH8JogLXYsAMcW7O7/52addmzV7Q",
+	"YN7G470icVtJoujqKLhi8VBgU5xKmGt7ICBv5s9/duEtcDaKeW9JC8DYpY12Uu1BeIHl06SSkAtuG9BM",
+	"bWHs+hnBtmrblaK2ly5rxTKX3FKEJwePENRdliIa5eUhMtnWN3EYeeb63W0kz06eWJ4FnxLh4u53YK4f",
+	"LL1aYfiNq3AXMnMBOS6a6C2a3Wal5pid+eJEDRuKzOPoBvq+ep1T31jCu3buFkLZRhBgD+S0WGW+2ZyQ",
+	"5Ft83/Ube0Z8s/oLW9bjIxvYcqQZ0hX7uEQ/M64LwKRqe6jUjyzu2YkBD1zYQ6V+8kSU+IKPcf/gfot8",
+	"hqfef5kPzkioK4AL6RKW43lh+3HVXLPS8dQaZUck2Vv60+qG1HtC+Rg1Ntqkzt9GK7ap0P8jnTdaDasO",
+	"e+YIgI+uAcR2Q7QdVg0hhHb7jdBS6pfPBiL2ZgqLt1qWrgGUOj8+Pj3709HJ0cnR6fmfXr58geBzQ/ur",
+	"mia2CutL1MtBxZ+t2I4eeFKLHmGSTjyGd6O3npmdRA9cIsTnh/8fAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -335,3 +335,8 @@ CREATE TABLE worktrees (
 ) STRICT;
 CREATE INDEX worktrees_repo ON worktrees (repo);
 CREATE INDEX worktrees_path ON worktrees (path);
+
+-- The last six characters of an id abbreviate it.
+CREATE INDEX runs_end ON runs (substr(id, -6));
+CREATE INDEX tasks_end ON tasks (substr(id, -6));
+CREATE INDEX dispatches_end ON dispatches (substr(id, -6));
