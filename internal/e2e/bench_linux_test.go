@@ -27,3 +27,17 @@ func cpuTime(b *testing.B, pid int) time.Duration {
 	must(b, err)
 	return time.Duration(user+system) * time.Second / ticksPerSecond
 }
+
+// residentBytes is the anonymous memory that the process holds.
+func residentBytes(b *testing.B, pid int) int64 {
+	b.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	must(b, err)
+	_, rest, ok := strings.Cut(string(raw), "RssAnon:")
+	if !ok {
+		b.Fatal("the system does not tell RssAnon")
+	}
+	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	must(b, err)
+	return kib << 10
+}
