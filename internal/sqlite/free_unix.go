@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// freeBytes returns how many bytes this process may still write to dir's volume.
-func freeBytes(dir string) (int64, error) {
+// volumeOf looks at dir's volume.
+func volumeOf(dir string) (volume, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
-		return 0, fmt.Errorf("reading the free space of %s: %w", dir, err)
+		return volume{}, fmt.Errorf("reading the free space of %s: %w", dir, err)
 	}
-	return int64(st.Bavail) * int64(st.Bsize), nil
+	return volume{size: int64(st.Blocks) * int64(st.Bsize), free: int64(st.Bavail) * int64(st.Bsize)}, nil
 }

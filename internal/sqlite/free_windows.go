@@ -8,16 +8,16 @@ import (
 
 var getDiskFreeSpaceEx = syscall.NewLazyDLL("kernel32.dll").NewProc("GetDiskFreeSpaceExW")
 
-// freeBytes returns how many bytes this process may still write to dir's volume.
-func freeBytes(dir string) (int64, error) {
+// volumeOf looks at dir's volume.
+func volumeOf(dir string) (volume, error) {
 	p, err := syscall.UTF16PtrFromString(dir)
 	if err != nil {
-		return 0, fmt.Errorf("reading the free space of %s: %w", dir, err)
+		return volume{}, fmt.Errorf("reading the free space of %s: %w", dir, err)
 	}
-	var free uint64
-	ok, _, err := getDiskFreeSpaceEx.Call(uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&free)), 0, 0)
+	var free, size uint64
+	ok, _, err := getDiskFreeSpaceEx.Call(uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&size)), 0)
 	if ok == 0 {
-		return 0, fmt.Errorf("reading the free space of %s: %w", dir, err)
+		return volume{}, fmt.Errorf("reading the free space of %s: %w", dir, err)
 	}
-	return int64(free), nil
+	return volume{size: int64(size), free: int64(free)}, nil
 }

@@ -25,7 +25,8 @@ type Config struct {
 	// OnFatal is called once, when the state of the disk is in doubt: the
 	// process has to stop and start again. It must not call Close itself.
 	OnFatal func(error)
-	// FreeSpaceMin is how many bytes the volume must have free for Updates of
+	// FreeSpaceMin is how many bytes (of a small volume a sixteenth of it, if
+	// that is less) the volume must have free for Updates of
 	// class New to be taken; 0 takes them always.
 	FreeSpaceMin int64
 	// Log gets what an operator should know of opening; nil drops it.

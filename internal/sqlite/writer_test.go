@@ -420,7 +420,7 @@ func TestFreeSpaceWatermark(t *testing.T) {
 	s := openTest(t, Config{FreeSpaceMin: 1000}, builtin)
 	var free, looks atomic.Int64
 	var now atomic.Int64
-	s.space.free = func(string) (int64, error) { looks.Add(1); return free.Load(), nil }
+	s.space.volume = func(string) (volume, error) { looks.Add(1); return volume{size: 1 << 40, free: free.Load()}, nil }
 	s.space.elapsed = func() time.Duration { return time.Duration(now.Load()) }
 	s.space.at.Store(0)
 	try := func(c store.Class, want hub.Code) {
@@ -440,6 +440,9 @@ func TestFreeSpaceWatermark(t *testing.T) {
 	try(store.New, hub.CodeStorageFull)
 	now.Store(int64(2 * time.Second))
 	try(store.New, "")
+	if n := (volume{size: 160}).needed(1000); n != 10 {
+		t.Errorf("a volume of 160 bytes needs %d free", n)
+	}
 	if looks.Load() != 2 {
 		t.Errorf("looked %d times in two seconds", looks.Load())
 	}
