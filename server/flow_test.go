@@ -126,7 +126,10 @@ func TestBindings(t *testing.T) {
 		}
 	}
 	current.header = map[string]string{consumerHeader: tokenOf("whc_", "nobody")}
-	w.must(401, current)
+	if got := w.must(400, current); got.code() != "run_required" {
+		t.Errorf("a consumer token of elsewhere: %s", got.raw)
+	}
+	w.must(200, request{method: "GET", path: "/v1/runs", token: w.operator, header: current.header})
 }
 
 func TestReplaysAnswerTheSame(t *testing.T) {

@@ -131,7 +131,7 @@ func TestPeerRefusals(t *testing.T) {
 func TestPeerOutputFitsInOneAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.paired(hub.PeerActive)
-	w.terminal.text = strings.Repeat("\x01é", 200<<10)
+	w.terminal.text = strings.Repeat("\u2028", 200<<10) // twice as long in JSON
 	id := hub.NewDispatchID()
 	q := request{method: "POST", path: "/peer/v1/dispatches", body: startBody(t, id, ""), key: string(hub.NewRequestID())}
 	if got := w.doPeer(q); got.status != http.StatusCreated {
@@ -139,7 +139,7 @@ func TestPeerOutputFitsInOneAnswer(t *testing.T) {
 	}
 	got := w.doPeer(request{method: "GET", path: "/peer/v1/dispatches/" + string(id) + "/output?limit=524288"})
 	text := got.text("terminal", "text")
-	if got.status != 200 || len(got.raw) > maxPeerAnswer || len(text) < 100<<10 || !strings.HasSuffix(text, "\x01é") || got.at("terminal", "truncated") != true {
+	if got.status != 200 || len(got.raw) > maxPeerAnswer || len(text) < 100<<10 || !strings.HasSuffix(text, "\u2028") || got.at("terminal", "truncated") != true {
 		t.Errorf("%d, %d bytes, %d of text", got.status, len(got.raw), len(text))
 	}
 }

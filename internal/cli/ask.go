@@ -55,6 +55,9 @@ func (a *app) ask(cmd *cobra.Command, f *askFlags) error {
 		return err
 	}
 	defer s.Close()
+	if err := a.expandMail(cmd.Context(), s, cmd, nil); err != nil {
+		return err
+	}
 	var raw json.RawMessage
 	out, message, err := a.waitForAnswer(cmd.Context(), s, f.resume, q, &raw)
 	if err != nil {

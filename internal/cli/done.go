@@ -53,6 +53,9 @@ func (a *app) sendDone(cmd *cobra.Command, in client.MessageSend, waitVerdict bo
 		return err
 	}
 	defer s.Close()
+	if err := a.expandMail(cmd.Context(), s, cmd, cmd.Flags().Args()); err != nil {
+		return err
+	}
 	if s.dispatch == nil {
 		return misused(cmd, "works inside a Dispatch only (%s is not set)", envDispatchFile)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,6 +18,9 @@ var idFlags = []string{"run", "task", "deps", "retry-of", "id", "ack", "resume",
 // expand replaces abbreviated ids in flags and arguments by the ids they stand
 // for. Caller-chosen tokens are never touched. A Dispatch knows its ids in full.
 func (a *app) expand(ctx context.Context, s *session, cmd *cobra.Command, args []string) ([]string, error) {
+	if err := plainText(cmd, args); err != nil {
+		return nil, err
+	}
 	if s.dispatch != nil {
 		return args, nil
 	}
@@ -44,6 +48,33 @@ func (a *app) expand(ctx context.Context, s *session, cmd *cobra.Command, args [
 		out[i] = full
 	}
 	return out, nil
+}
+
+// plainText refuses flags and arguments that are not UTF-8: they would not be
+// stored as they were given.
+func plainText(cmd *cobra.Command, args []string) (err error) {
+	for _, arg := range args {
+		if !utf8.ValidString(arg) {
+			return misused(cmd, "takes UTF-8 only; give other bytes by a file")
+		}
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !utf8.ValidString(f.Value.String()) {
+			err = misused(cmd, "--%s takes UTF-8 only", f.Name)
+		}
+	})
+	return err
+}
+
+// expandMail is expand for messages: inside a Dispatch their only Run is its own.
+func (a *app) expandMail(ctx context.Context, s *session, cmd *cobra.Command, args []string) error {
+	if _, err := a.expand(ctx, s, cmd, args); err != nil || s.dispatch == nil {
+		return err
+	}
+	if f := cmd.Flags().Lookup("run"); f != nil && f.Changed {
+		return misused(cmd, "takes no --run inside a Dispatch: it has one Run, its own")
+	}
+	return nil
 }
 
 // takesID reports whether a command's arguments are ids and not names or texts.

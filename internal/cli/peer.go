@@ -37,8 +37,8 @@ func (a *app) peerInvite() *cobra.Command {
 	flags.DurationVar(&ttl, "ttl", 0, "how long the invite is open (default 10m)")
 	cmd.RunE = verb[client.InviteResult]{
 		call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.InviteResult, error) {
-			if ttl < 0 {
-				return nil, misused(cmd, "takes no negative --ttl")
+			if cmd.Flags().Changed("ttl") && ttl <= 0 {
+				return nil, misused(cmd, "takes a --ttl above zero only")
 			}
 			repos, err := absolute("allow-repo", in.AllowRepos...)
 			if err != nil {

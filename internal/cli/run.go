@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -78,6 +79,9 @@ func (a *app) runUse() *cobra.Command {
 	cmd.Flags().StringVar(&file, "consumer-file", "", "write the consumer token to this file (mode 0600)")
 	cmd.RunE = verb[client.RunBound]{
 		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.RunBound, error) {
+			if file == "" {
+				file = os.Getenv(envConsumerFile) // so that what is printed works when pasted
+			}
 			if s.contextErr != nil && file == "" {
 				return nil, s.contextErr
 			}

@@ -29,7 +29,7 @@ func (a *app) sendCommand() *cobra.Command {
 		Short: "Send a message, or report from inside a Dispatch",
 		Long: "Inside a Dispatch the recipient is always its own Run, and worker_done reports the end\n" +
 			"of the work. The operator names the recipient with --to run:RUN or --to dispatch:DISPATCH.\n\n" +
-			"With --wait-verdict the exit code is 0 for accepted and duplicate, 5 for stale and\nrejected, 7 when there is none within --timeout.",
+			"A verdict of stale or rejected exits 5. With --wait-verdict, none within --timeout exits 7.",
 		Example: "wavehub send --to dispatch:" + exampleDispatch + " --type guidance --subject \"A hint\" --body \"Look at main.go first\"\n" +
 			"wavehub send --type status --subject \"Half way\" --body-file - --milestone half",
 		Args: exactly(),
@@ -106,6 +106,12 @@ func (a *app) send(cmd *cobra.Command, in client.MessageSend, waitVerdict bool) 
 		return err
 	}
 	defer s.Close()
+	if err := a.expandMail(cmd.Context(), s, cmd, nil); err != nil {
+		return err
+	}
+	if to := cmd.Flags().Lookup("to"); to != nil {
+		in.To = to.Value.String() // in full now
+	}
 	if s.dispatch == nil && in.To == "" {
 		return misused(cmd, "needs --to run:RUN or --to dispatch:DISPATCH outside a Dispatch")
 	}
@@ -126,7 +132,7 @@ func (a *app) sendOn(cmd *cobra.Command, s *session, in client.MessageSend, wait
 	if err := a.emit(raw, func(p *printer) { printSent(p, out) }); err != nil {
 		return err
 	}
-	if !waitVerdict {
+	if !waitVerdict && out.Verdict == nil {
 		return nil
 	}
 	return verdictExit(or(out.Verdict, ""))

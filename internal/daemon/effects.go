@@ -32,7 +32,9 @@ func (g git) spec(n work.NewWorktree) worktree.CreateSpec {
 	return worktree.CreateSpec{Root: g.root, RepoID: n.Repo.ID, Worktree: n.ID, Name: n.Name, Base: n.Base}
 }
 
-func (g git) Where(n work.NewWorktree) string { return g.spec(n).Path() }
+func (g git) Where(n work.NewWorktree) (path, branch string) {
+	return g.spec(n).Path(), worktree.BranchPrefix + n.Name
+}
 
 func (git) Check(name, base string) error {
 	if err := worktree.CheckName(name); err != nil {

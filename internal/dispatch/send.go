@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/mail"
@@ -73,6 +74,9 @@ func (in SendInput) check() error {
 	}
 	if len(in.Options) > hub.MaxOptions {
 		return hub.Invalid("options", "at most %d are taken", hub.MaxOptions)
+	}
+	if in.Thread != "" && !hub.ValidID(hub.PrefixMessage, string(in.Thread)) {
+		return hub.Invalid("thread_id", "%q is no id of a message", in.Thread)
 	}
 	if len(in.Options) > 0 && in.Type != hub.TypeQuestion {
 		return hub.Invalid("options", "only a question has options")
@@ -235,6 +239,11 @@ func acceptReport(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) (S
 	r := in.Report
 	if err := r.Check(a.Task, a.Dispatch); err != nil {
 		return Sent{}, err
+	}
+	if strings.TrimSpace(m.Body) == "" {
+		e := hub.Errorf(hub.CodeLifecycleInvalid, "body is missing: say what was done, or why not")
+		e.Field = "body"
+		return Sent{}, e
 	}
 	r.Evidence = hub.EvidenceReport
 	reserve, err := admitReport(&a, r.Sum(m.Body), tx.Now())

@@ -80,7 +80,7 @@ func TestLateReportsHaveAQuota(t *testing.T) {
 	id := w.begin(task)
 	var err error
 	for i := range 40 {
-		if _, err = w.send(worker(id), report(task, id, hub.OutcomeSucceeded, strings.Repeat("x", i))); err != nil {
+		if _, err = w.send(worker(id), report(task, id, hub.OutcomeSucceeded, strings.Repeat("x", i+1))); err != nil {
 			break
 		}
 	}
@@ -101,6 +101,7 @@ func TestAcceptance_L03_MalformedReportsChangeNothing(t *testing.T) {
 		"task_id":     report("", id, hub.OutcomeSucceeded, "b"),
 		"dispatch_id": report(task, "", hub.OutcomeSucceeded, "b"),
 		"outcome":     report(task, id, "", "b"),
+		"body":        report(task, id, hub.OutcomeSucceeded, " "),
 	} {
 		_, err := w.send(worker(id), in)
 		if e, ok := errors.AsType[*hub.Error](err); !ok || e.Code != hub.CodeLifecycleInvalid || e.Field != field {

@@ -58,11 +58,19 @@ func (w Worker) report(outcome, body string) []string {
 
 func verdict(t testing.TB, c Caller, args ...string) string {
 	t.Helper()
-	out := get[api.SendResult](t, c, args...)
-	if out.Verdict == nil {
-		t.Fatalf("%q has no verdict", args)
+	r := c.CLI(append(args, "--json")...)
+	got := orNone(decode[api.SendResult](t, r.Stdout).Verdict)
+	if want := map[string]int{"stale": 5, "rejected": 5}[got]; r.Code != want {
+		t.Errorf("the verdict %s exits %d, want %d\n%s", got, r.Code, want, r.Stderr)
 	}
-	return *out.Verdict
+	return got
+}
+
+func orNone(verdict *string) string {
+	if verdict == nil {
+		return "none"
+	}
+	return *verdict
 }
 
 func TestAcceptance_L01_L02_ReportsSettle(t *testing.T) {

@@ -116,6 +116,9 @@ func settled(d Dispatch, e Event) Dispatch {
 		d.Outcome, d.Evidence, d.ReportSum = e.Outcome, e.Evidence, e.Sum
 	case EvExit:
 		d.Outcome, d.Evidence = outcomeOf(d.State), EvidenceExit
+		if d.State == Stopped {
+			d.Evidence = EvidenceStop
+		}
 	case EvStartFailed:
 		d.Outcome, d.Evidence = outcomeOf(d.State), EvidenceStart
 	case EvStopProved:

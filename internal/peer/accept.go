@@ -213,7 +213,9 @@ func (s *Service) accept(ctx context.Context, id hub.InviteID, fp string, theirs
 		case inv.Used && inv.UsedBy != fp:
 			return hub.Errorf(hub.CodeInviteExpired, "the invite has been used or burned")
 		case inv.Used:
-			p, err = tx.Peer(inv.Joined)
+			if p, err = tx.Peer(inv.Joined); err == nil && p.State == hub.PeerActive {
+				return hub.Errorf(hub.CodeInviteExpired, "the invite has been used")
+			}
 			return err
 		}
 		if p, err = s.newcomer(tx, inv, fp, theirs); err != nil {

@@ -177,6 +177,9 @@ func (s *Service) pair(ctx context.Context, m messenger, ch channel, j joining) 
 	if fp == s.cfg.Identity.Fingerprint {
 		return p, nil, hub.Invalid("url", "is this hub itself")
 	}
+	if err := s.otherName(ctx, fp, j.name); err != nil {
+		return p, nil, err
+	}
 	theirs, want, err := s.introduce(ctx, m, ch, j)
 	if err != nil {
 		return p, nil, err
@@ -221,6 +224,18 @@ func (s *Service) introduce(ctx context.Context, m messenger, ch channel, j join
 }
 
 // joined stores the inviter, which has proved itself.
+// otherName refuses to pair a hub a second time under another name: that would
+// rename it for everything that names it.
+func (s *Service) otherName(ctx context.Context, fp, name string) error {
+	known, ok, err := s.ByFingerprint(ctx, fp)
+	if err != nil || !ok || known.Name == name || !trusted(known) {
+		return err
+	}
+	e := hub.Errorf(hub.CodeNameTaken, "this hub is paired already, under the name %q", known.Name)
+	e.Hint = "pair it again under that name, or use it as it is"
+	return e.WithNext("wavehub", "peer", "show", known.Name)
+}
+
 func (s *Service) joined(ctx context.Context, j joining, fp string, theirs card) (p hub.Peer, err error) {
 	role, err := agree(j.role, theirs.Role)
 	if err != nil {

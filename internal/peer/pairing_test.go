@@ -455,3 +455,22 @@ func TestRealCostPairs(t *testing.T) {
 		t.Error("the slot does not matter")
 	}
 }
+
+func TestAPairedHubIsNotPairedUnderAnotherName(t *testing.T) {
+	a, b := newSide(t, "a"), newSide(t, "b")
+	inv := a.invite(InviteInput{})
+	if _, err := b.join(JoinInput{Name: "box", URL: a.url, Code: *inv.Code}); err != nil {
+		t.Fatal(err)
+	}
+	fresh := a.invite(InviteInput{})
+	_, err := b.join(JoinInput{Name: "crate", URL: a.url, Code: *fresh.Code})
+	wantCode(t, "another name", err, hub.CodeNameTaken)
+	_, err = b.join(JoinInput{Name: "box", URL: a.url, Code: *inv.Code})
+	wantCode(t, "the used code", err, hub.CodeInviteExpired)
+	if _, err = b.join(JoinInput{Name: "box", URL: a.url, Code: *fresh.Code}); err != nil {
+		t.Errorf("again under its own name: %v", err)
+	}
+	if ps := b.store.all(); len(ps) != 1 || ps[0].Name != "box" {
+		t.Errorf("%+v", ps)
+	}
+}

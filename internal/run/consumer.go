@@ -13,7 +13,7 @@ func RequireConsumer(tx store.RunReader, p hub.Principal, id hub.RunID) (int64, 
 		return 0, err
 	}
 	if p.Kind != hub.Operator {
-		return 0, required(tx, r)
+		return 0, hub.Errorf(hub.CodeOutOfScope, "only the consumer of %s may do this", id)
 	}
 	proof, err := Proof(tx, p)
 	switch {
@@ -46,7 +46,7 @@ func Proof(tx store.RunReader, p hub.Principal) (hub.ConsumerProof, error) {
 
 func required(tx store.RunReader, r hub.Run) error {
 	e := hub.Errorf(hub.CodeConsumerRequired, "only the consumer of %s may do this; it has %s", r.ID, holder(tx, r))
-	e.Hint = "become its consumer, which fences the present one"
+	e.Hint = "become its consumer, which fences the present one; a consumer token that was sent along is not of this Run"
 	return e.WithNext("wavehub", "run", "use", string(r.ID))
 }
 

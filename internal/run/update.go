@@ -33,7 +33,7 @@ func Update(tx updateTx, in UpdateInput) (hub.Task, error) {
 	if err != nil {
 		return t, err
 	}
-	if in.IfMatch != "" && in.IfMatch != ETag(t) {
+	if in.IfMatch != "" && in.IfMatch != "*" && in.IfMatch != ETag(t) {
 		e := hub.Errorf(hub.CodePreconditionFailed, "%s is at %s now", t.ID, ETag(t))
 		return t, e.WithNext("wavehub", "task", "show", string(t.ID))
 	}

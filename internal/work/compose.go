@@ -88,7 +88,7 @@ func (s *Service) makeWorktree(ctx context.Context, a *hub.Attachment, p place) 
 			}
 		})
 	}
-	attempted := []hub.Resource{s.resource("worktree", "attempted", "", string(p.worktree.ID))}
+	attempted := s.attempted(p.newWorktree())
 	if err := s.stage(ctx, a, hub.StageWorktreeCreating, func(a *hub.Attachment) { a.Receipt.Residuals = attempted }); err != nil {
 		return err
 	}
@@ -98,6 +98,15 @@ func (s *Service) makeWorktree(ctx context.Context, a *hub.Attachment, p place) 
 	}
 	w.Parent = p.worktree.Parent
 	return s.keepWorktree(ctx, a, w)
+}
+
+// attempted is what a creation that is cut off may leave: the state of the
+// worktree is its path.
+func (s *Service) attempted(n NewWorktree) []hub.Resource {
+	path, branch := s.Git.Where(n)
+	folder := s.resource("worktree", "attempted", "", string(n.ID))
+	folder.State = path
+	return []hub.Resource{folder, s.resource("branch", "attempted", "", branch)}
 }
 
 // keepWorktree commits the worktree's row together with its stage.

@@ -61,7 +61,7 @@ func (s *Service) resolveNew(ctx context.Context, p *place) error {
 	if err := s.findParent(ctx, p); err != nil {
 		return err
 	}
-	p.dir = s.Git.Where(p.newWorktree())
+	p.dir, _ = s.Git.Where(p.newWorktree())
 	if err := s.refuseTaken(ctx, p); err != nil {
 		return err
 	}

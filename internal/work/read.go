@@ -88,7 +88,7 @@ func (s *Service) page(ctx context.Context, a hub.Attachment, q OutputQuery) (hu
 	page := hub.OutputPage{
 		Dispatch: a.Dispatch, Source: "terminal", SourceIdentity: string(a.Terminal), Server: hub.Server{Name: s.Name},
 		OwnerEpoch: s.Epoch, Status: hub.OutputStatus{Terminal: obs.Process}, Warnings: []string{},
-		Terminal: hub.TerminalText{Text: redact(tail.Data), Truncated: tail.Truncated},
+		Terminal: hub.TerminalText{Text: withoutEscapes(redact(tail.Data)), Truncated: tail.Truncated},
 	}
 	if q.Source != "terminal" {
 		reason := "session_not_reported"
@@ -96,6 +96,11 @@ func (s *Service) page(ctx context.Context, a hub.Attachment, q OutputQuery) (hu
 	}
 	return page, nil
 }
+
+var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]`)
+
+// withoutEscapes removes what steers a terminal and is no text.
+func withoutEscapes(s string) string { return escapes.ReplaceAllString(s, "") }
 
 var secrets = regexp.MustCompile(`wh[urcdw]_[0-9A-Za-z]{20,}`)
 

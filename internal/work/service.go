@@ -45,8 +45,8 @@ type Git interface {
 	Inspect(ctx context.Context, path string) (Folder, error)
 	// Canonical is an existing folder's path without symbolic links.
 	Canonical(path string) (string, error)
-	// Where is the path that Create will use.
-	Where(NewWorktree) string
+	// Where are the path and the branch that Create will use.
+	Where(NewWorktree) (path, branch string)
 	// Check refuses names and refs outside their grammar.
 	Check(name, base string) error
 	Create(context.Context, NewWorktree) (hub.Worktree, error)

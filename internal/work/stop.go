@@ -173,7 +173,7 @@ func (s *Service) incarnation(ctx context.Context, a hub.Attachment) (hub.Incarn
 func leftOver(r hub.Receipt, d hub.Dispatch) []hub.Resource {
 	out := []hub.Resource{}
 	for _, e := range append(append([]hub.Resource{}, r.Effects...), r.Residuals...) {
-		if e.Kind == "dispatch_input" || e.Kind == "terminal" && d.State == hub.Stopped || listed(out, e) {
+		if e.Kind == "dispatch_input" || e.Kind == "terminal" && provenGone(d) || listed(out, e) {
 			continue
 		}
 		if e.Kind == "terminal" {
@@ -182,6 +182,11 @@ func leftOver(r hub.Receipt, d hub.Dispatch) []hub.Resource {
 		out = append(out, e)
 	}
 	return out
+}
+
+// provenGone reports whether the end of the worker's process is on record.
+func provenGone(d hub.Dispatch) bool {
+	return d.State == hub.Stopped && d.Evidence == hub.EvidenceStop || d.Evidence == hub.EvidenceExit
 }
 
 func listed(rs []hub.Resource, r hub.Resource) bool {
@@ -201,13 +206,16 @@ func (s *Service) Abandon(ctx context.Context, r receipt.Request, id hub.Dispatc
 			return hub.StopResult{}, err
 		}
 		out := stopResult(d, already)
-		if already {
-			return out, nil
-		}
 		started, err := s.startReceipt(tx, d)
-		out.Residuals, out.Action = leftOver(started, d), hub.ActionNone
+		if err != nil {
+			return out, err
+		}
+		out.Residuals = leftOver(started, d)
 		out.Warning = "no process was signalled: the worker may still run, and its reports change nothing any more"
-		return out, err
+		if already {
+			out.Warning = "nothing has changed: the Dispatch had ended"
+		}
+		return out, nil
 	})
 }
 

@@ -244,7 +244,7 @@ func (*trees) Inspect(_ context.Context, path string) (work.Folder, error) {
 	return work.Folder{Path: path, Kind: hub.RepoGit, Head: "c0"}, nil
 }
 func (*trees) Canonical(path string) (string, error)                    { return path, nil }
-func (*trees) Where(n work.NewWorktree) string                          { return "/wt/" + n.Name }
+func (*trees) Where(n work.NewWorktree) (string, string)                { return "/wt/" + n.Name, "wavehub/" + n.Name }
 func (*trees) Check(string, string) error                               { return nil }
 func (*trees) HasSetup(context.Context, hub.Repo, string) (bool, error) { return false, nil }
 func (g *trees) Create(ctx context.Context, n work.NewWorktree) (hub.Worktree, error) {
@@ -254,7 +254,7 @@ func (g *trees) Create(ctx context.Context, n work.NewWorktree) (hub.Worktree, e
 	if g.pause != nil {
 		g.pause(ctx)
 	}
-	return hub.Worktree{ID: n.ID, Repo: n.Repo.ID, Name: n.Name, Path: g.Where(n), Branch: "wavehub/" + n.Name, Base: "c0"}, nil
+	return hub.Worktree{ID: n.ID, Repo: n.Repo.ID, Name: n.Name, Path: "/wt/" + n.Name, Branch: "wavehub/" + n.Name, Base: "c0"}, nil
 }
 
 type launchers struct{}
