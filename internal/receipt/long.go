@@ -1,6 +1,7 @@
 package receipt
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,7 +95,8 @@ func perform[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Op
 	}
 	out, err := do(ctx, begun)
 	if _, coded := errors.AsType[*hub.Error](err); coded && op.Definite {
-		return out, err
+		// It may be tried again under its id, and is not unfinished meanwhile.
+		return begun, cmp.Or(finish[T, P](ctx, g, r, begun, true), err)
 	}
 	if err != nil {
 		return out, underWay(r, err)

@@ -255,3 +255,36 @@ func TestMalformedKeysAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestADefiniteRefusalMayBeTriedAgain: a refusal without effect is no unfinished
+// request, and the same id tries again.
+func TestADefiniteRefusalMayBeTriedAgain(t *testing.T) {
+	st := open(t)
+	jobs := group.New(context.Background())
+	defer jobs.Stop(0)
+	g := receipt.NewGate(st, jobs.Go)
+	op := receipt.Operation[answer]{
+		Class: store.New, Definite: true,
+		Begin:   func(store.Tx) (answer, error) { return answer{Value: 1}, nil },
+		Perform: func(context.Context, answer) (answer, error) { return answer{}, hub.Invalid("code", "wrong") },
+		Observe: func(context.Context, answer) (answer, error) { return answer{Value: 2}, nil },
+		Unknown: func(answer) bool { return false },
+	}
+	r := request(t, operator, "", "x")
+	if _, err := receipt.Long(t.Context(), g, r, op); !hub.IsCode(err, hub.CodeInvalidArgument) {
+		t.Fatal(err)
+	}
+	err := st.Update(t.Context(), store.Settle, func(tx store.Tx) error {
+		n, err := tx.UnfinishedReceipts(operator.Name())
+		if n != 0 {
+			t.Errorf("%d unfinished requests", n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := receipt.Long(t.Context(), g, r, op); err != nil || a.Value != 2 {
+		t.Errorf("%+v %v", a, err)
+	}
+}
