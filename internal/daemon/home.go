@@ -18,6 +18,7 @@ type home struct {
 	dir      string
 	identity keystore.Identity
 	tokenKey []byte
+	first    bool // this is the first start: the identity was made just now
 }
 
 func (h home) database() string  { return filepath.Join(h.dir, "wavehub.db") }
@@ -39,7 +40,7 @@ func prepare(cfg config.Config) (home, error) {
 		}
 	}
 	var err error
-	if h.identity, err = h.loadIdentity(); err != nil {
+	if h.identity, h.first, err = h.loadIdentity(); err != nil {
 		return h, err
 	}
 	if h.tokenKey, err = h.loadTokenKey(); err != nil {
@@ -72,18 +73,18 @@ func dataDirError(dir string, err error) error {
 
 // loadIdentity creates the key at the very first start only: a database whose
 // key is gone is not this hub's any more.
-func (h home) loadIdentity() (keystore.Identity, error) {
-	identity, err := keystore.Load(h.dir)
+func (h home) loadIdentity() (identity keystore.Identity, made bool, err error) {
+	identity, err = keystore.Load(h.dir)
 	if !errors.Is(err, keystore.ErrMissing) {
-		return identity, wrapIdentity(err)
+		return identity, false, wrapIdentity(err)
 	}
 	if _, serr := os.Stat(h.database()); !errors.Is(serr, fs.ErrNotExist) {
 		e := hub.Errorf(hub.CodeIdentityMissing, "%s has a database but its key (key.pem) is missing", h.dir)
 		e.Hint = "put the key back from a backup, or move the database away to begin as a new hub"
-		return identity, e
+		return identity, false, e
 	}
 	identity, err = keystore.Create(h.dir)
-	return identity, wrapIdentity(err)
+	return identity, true, wrapIdentity(err)
 }
 
 func wrapIdentity(err error) error {

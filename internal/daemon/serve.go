@@ -43,6 +43,10 @@ func Serve(ctx context.Context, cfg config.Config, b Build, ready func(url, hubI
 	if err != nil {
 		return err
 	}
+	if h.first {
+		log.Info("first start: this hub's key, token and database have been made",
+			"data_dir", h.dir, "database", h.database(), "token", cfg.TokenFile(), "certificate", cfg.CertFile(), "configuration", cfg.ConfigFile())
+	}
 	err = serveStore(ctx, parts{cfg: cfg, build: b, home: h, store: st, bus: bus, meter: meter, log: log}, ready)
 	return errors.Join(err, fatal(ctx), st.Close())
 }
