@@ -68,7 +68,7 @@ func TestATombstonePoisonsNoLink(t *testing.T) {
 	})
 }
 
-func TestAcceptanceF12_AHomeWritesIntoItsOwnDispatchesOnly(t *testing.T) {
+func TestAcceptance_F12_AHomeWritesIntoItsOwnDispatchesOnly(t *testing.T) {
 	p := newPair(t)
 	r, _ := p.owner.newRun() // a Run of the owner itself
 	x := p.owner.begin(p.owner.newTask(r))
