@@ -104,3 +104,17 @@ func TestServe_AStopWaitsForNobody(t *testing.T) {
 		t.Error("the endpoint file is gone: the port is forgotten")
 	}
 }
+
+// TestServe_TheFirstStartSaysWhere: what the first start makes is named once.
+func TestServe_TheFirstStartSaysWhere(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	said := func() int { return strings.Count(h.log.String(), "first start") }
+	if said() != 1 || !strings.Contains(h.log.String(), h.Data("token")) {
+		t.Errorf("the first start says:\n%s", h.log.String())
+	}
+	h.Restart()
+	if said() != 1 {
+		t.Errorf("the second start says it again:\n%s", h.log.String())
+	}
+}
