@@ -305,9 +305,10 @@ func (fakeGit) Inspect(_ context.Context, path string) (work.Folder, error) {
 	}
 	return work.Folder{Path: path, Kind: hub.RepoFolder}, nil
 }
-func (fakeGit) Canonical(path string) (string, error)   { return path, nil }
-func (fakeGit) Where(work.NewWorktree) (string, string) { return "/nowhere", "wavehub/x" }
-func (fakeGit) Check(name, base string) error           { return nil }
+func (fakeGit) Canonical(path string) (string, error)        { return path, nil }
+func (fakeGit) Free(context.Context, work.NewWorktree) error { return nil }
+func (fakeGit) Where(work.NewWorktree) (string, string)      { return "/nowhere", "wavehub/x" }
+func (fakeGit) Check(name, base string) error                { return nil }
 func (fakeGit) Create(context.Context, work.NewWorktree) (hub.Worktree, error) {
 	return hub.Worktree{}, errors.New("no worktrees here")
 }

@@ -36,6 +36,12 @@ func (g git) Where(n work.NewWorktree) (path, branch string) {
 	return g.spec(n).Path(), worktree.BranchPrefix + n.Name
 }
 
+func (g git) Free(ctx context.Context, n work.NewWorktree) error {
+	spec := g.spec(n)
+	spec.Repo.Path = n.Repo.Path
+	return g.Git.Free(ctx, spec)
+}
+
 func (git) Check(name, base string) error {
 	if err := worktree.CheckName(name); err != nil {
 		return err

@@ -65,6 +65,9 @@ func (s *Service) resolveNew(ctx context.Context, p *place) error {
 	if err := s.refuseTaken(ctx, p); err != nil {
 		return err
 	}
+	if err := s.Git.Free(ctx, p.newWorktree()); err != nil {
+		return err
+	}
 	return s.resolveSetup(ctx, p)
 }
 

@@ -49,6 +49,8 @@ type Git interface {
 	Where(NewWorktree) (path, branch string)
 	// Check refuses names and refs outside their grammar.
 	Check(name, base string) error
+	// Free refuses a name whose branch or folder is in use.
+	Free(context.Context, NewWorktree) error
 	Create(context.Context, NewWorktree) (hub.Worktree, error)
 	// HasSetup reports whether the repository has a setup hook at its base.
 	HasSetup(ctx context.Context, repo hub.Repo, base string) (bool, error)

@@ -247,6 +247,7 @@ func (*trees) Canonical(path string) (string, error)                    { return
 func (*trees) Where(n work.NewWorktree) (string, string)                { return "/wt/" + n.Name, "wavehub/" + n.Name }
 func (*trees) Check(string, string) error                               { return nil }
 func (*trees) HasSetup(context.Context, hub.Repo, string) (bool, error) { return false, nil }
+func (*trees) Free(context.Context, work.NewWorktree) error             { return nil }
 func (g *trees) Create(ctx context.Context, n work.NewWorktree) (hub.Worktree, error) {
 	g.mu.Lock()
 	g.made++

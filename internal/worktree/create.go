@@ -73,6 +73,25 @@ func (g *Git) Create(ctx context.Context, spec CreateSpec) (Created, error) {
 	return Created{Path: made.path, Branch: spec.Branch, BaseCommit: made.base, GitDir: made.gitDir}, nil
 }
 
+// Free refuses with name_taken what Create would find in use, and changes
+// nothing. Only Create can promise: another may come in between.
+func (g *Git) Free(ctx context.Context, spec CreateSpec) error {
+	if spec.Branch == "" {
+		spec.Branch = BranchPrefix + spec.Name
+	}
+	_, at, err := g.inspect(ctx, spec.Repo.Path)
+	if err != nil {
+		return gone(spec.Repo.Path, err)
+	}
+	if err := g.branchFree(ctx, at, spec.Branch); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(spec.Path()); err == nil {
+		return taken(spec.Path(), fs.ErrExist)
+	}
+	return nil
+}
+
 func (s CreateSpec) check() error {
 	if s.Repo.Kind != KindGit {
 		return hub.Invalid("worktree", "%s is a plain folder; only a git repository can have a new worktree", s.Repo.Path)
@@ -216,7 +235,7 @@ func (s CreateSpec) folder() (string, error) {
 }
 
 func taken(path string, cause error) error {
-	e := hub.Errorf(hub.CodeNameTaken, "%s exists", path)
+	e := hub.Errorf(hub.CodeNameTaken, "the folder of a worktree named %q exists", filepath.Base(path))
 	e.Err = cause
 	return e
 }

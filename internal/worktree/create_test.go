@@ -21,6 +21,12 @@ func TestCreate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := g.Free(t.Context(), spec); !hub.IsCode(err, hub.CodeNameTaken) {
+		t.Errorf("its name is free: %v", err)
+	}
+	if err := g.Free(t.Context(), specFor(t, facts, "another")); err != nil {
+		t.Errorf("another name is taken: %v", err)
+	}
 	if made.Path != spec.Path() || made.Branch != "wavehub/vet" || made.BaseCommit != facts.Head {
 		t.Errorf("made %+v", made)
 	}
