@@ -144,6 +144,7 @@ func (w *world) untilWaits(r hub.RunID) {
 	}
 }
 
+// Invariants 4 and 5 of package mail.
 func TestAcceptance_I05_I06_OneWaiter(t *testing.T) {
 	w := newWorld(t)
 	r, consumer := w.newRun()
@@ -218,6 +219,7 @@ func TestAcceptance_I07_I08_AckAndWaitIsOneRequest(t *testing.T) {
 	all.Wait()
 }
 
+// Invariant 6 of package mail.
 func TestTypesDecideWhenToWakeOnly(t *testing.T) {
 	w := newWorld(t)
 	r, consumer := w.newRun()

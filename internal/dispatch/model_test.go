@@ -109,6 +109,7 @@ func (m *inboxModel) former(t *rapid.T) {
 
 // TestModel_Inbox: whatever senders, consumers and rebinds do, the inbox is a
 // queue of which each message is delivered in order until it is acknowledged.
+// Invariants 1, 2 and 3 of package mail.
 func TestModel_Inbox(t *testing.T) {
 	w := newWorld(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -249,6 +250,7 @@ func (m *taskModel) invariants(t *rapid.T) {
 // TestModel_TaskAndDispatch: the use-cases follow the table in every order of
 // events, a Task follows its latest Dispatch, and each end that no call
 // answered is mailed once.
+// Invariants 1, 2 and 4.
 func TestModel_TaskAndDispatch(t *testing.T) {
 	w := newWorld(t)
 	rapid.Check(t, func(t *rapid.T) {

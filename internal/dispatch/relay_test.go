@@ -179,6 +179,7 @@ func TestAcceptance_F04_DisorderConverges(t *testing.T) {
 
 // TestFeedNeverPassesAGap: what has not been imported is sent again after a
 // reconnect, because the receiver's position stays before it.
+// Invariant 7.
 func TestFeedNeverPassesAGap(t *testing.T) {
 	p := newPair(t)
 	r, _ := p.home.newRun()
@@ -199,6 +200,7 @@ func TestFeedNeverPassesAGap(t *testing.T) {
 	}
 }
 
+// Invariants 5 and 7.
 func TestAcceptance_F12_LiarsChangeNothing(t *testing.T) {
 	p := newPair(t)
 	r, _ := p.home.newRun()
@@ -245,6 +247,7 @@ func TestAcceptance_F12_LiarsChangeNothing(t *testing.T) {
 	}
 }
 
+// Invariant 9 of package mail.
 func TestAcceptance_F06_AnswersAndGuidanceCross(t *testing.T) {
 	p := newPair(t)
 	r, consumer := p.home.newRun()
@@ -294,6 +297,7 @@ func TestAcceptance_F06_AnswersAndGuidanceCross(t *testing.T) {
 	}
 }
 
+// Invariant 8.
 func TestFenceTravelsAndTombstonesHold(t *testing.T) {
 	p := newPair(t)
 	r, _ := p.home.newRun()

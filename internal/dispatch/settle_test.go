@@ -40,6 +40,7 @@ func TestAcceptance_L01_ReportSettlesDispatchAndTask(t *testing.T) {
 	}
 }
 
+// Invariant 9.
 func TestAcceptance_L02_RepeatedAndLateReports(t *testing.T) {
 	w := newWorld(t)
 	r, _ := w.newRun()
@@ -118,6 +119,7 @@ func TestAcceptance_L03_MalformedReportsChangeNothing(t *testing.T) {
 	}
 }
 
+// Invariant 5.
 func TestAcceptance_L04_OnlyTheCredentialReports(t *testing.T) {
 	w := newWorld(t)
 	r, consumer := w.newRun()

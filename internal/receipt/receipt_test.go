@@ -56,6 +56,7 @@ func request(t *testing.T, p hub.Principal, key hub.RequestID, args any) receipt
 	return r
 }
 
+// Invariants 2 and 3.
 func TestAcceptance_Q02_MismatchShowsNothing(t *testing.T) {
 	st := open(t)
 	key := hub.NewRequestID()
@@ -81,6 +82,7 @@ func TestAcceptance_Q02_MismatchShowsNothing(t *testing.T) {
 	}
 }
 
+// Invariant 1.
 func TestAcceptance_Q03_ParallelRequestsHaveOneEffect(t *testing.T) {
 	st := open(t)
 	key := hub.NewRequestID()
@@ -111,6 +113,7 @@ func TestAcceptance_Q03_ParallelRequestsHaveOneEffect(t *testing.T) {
 	}
 }
 
+// Invariant 4.
 func TestAcceptance_Q06_RefusalsAreNotRecorded(t *testing.T) {
 	st := open(t)
 	key := hub.NewRequestID()
@@ -125,6 +128,7 @@ func TestAcceptance_Q06_RefusalsAreNotRecorded(t *testing.T) {
 	}
 }
 
+// Invariant 6.
 func TestCredentialIsCheckedInTheTransaction(t *testing.T) {
 	st := open(t)
 	for _, p := range []hub.Principal{
@@ -167,6 +171,7 @@ func (e *effects) operation() receipt.Operation[answer] {
 	}
 }
 
+// Invariant 7.
 func TestLongOperationsJoin(t *testing.T) {
 	st := open(t)
 	jobs := group.New(context.Background())
@@ -209,6 +214,7 @@ func TestLongOperationsJoin(t *testing.T) {
 	}
 }
 
+// Invariant 8.
 func TestUnknownIsObservedNotRepeated(t *testing.T) {
 	st := open(t)
 	jobs := group.New(context.Background())
@@ -230,6 +236,7 @@ func TestUnknownIsObservedNotRepeated(t *testing.T) {
 	}
 }
 
+// Invariant 5.
 func TestKeysOfPeersAreApart(t *testing.T) {
 	st := open(t)
 	id := hub.NewPeerID()

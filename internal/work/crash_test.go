@@ -28,6 +28,7 @@ func startRequest(t *testing.T, key hub.RequestID, in work.StartInput) receipt.R
 // TestAcceptance_Q05_StartKilledAtEachStage: the hub dies before or after each
 // commit of a start. The next process tells the truth about what runs, and
 // repeating the request starts nothing a second time.
+// Invariants 1, 3, 4 and 8.
 func TestAcceptance_Q05_StartKilledAtEachStage(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for n := 1; ; n++ {
@@ -98,6 +99,7 @@ func (m *machine) restartAndJudge(t *testing.T, task hub.TaskID, key hub.Request
 }
 
 // TestExitWhileTheHubWasDown: the exit is found and committed at restart.
+// Invariants 7 and 8.
 func TestExitWhileTheHubWasDown(t *testing.T) {
 	m := newMachine(t)
 	task := m.newTask()
@@ -134,6 +136,7 @@ func TestExitWhileTheHubWasDown(t *testing.T) {
 
 // TestStopWhileStarting: a stop that comes while the start composes ends it,
 // and proves that nothing runs.
+// Invariant 6.
 func TestStopWhileStarting(t *testing.T) {
 	m := newMachine(t)
 	task := m.newTask()
@@ -184,6 +187,7 @@ func (m *machine) state(task hub.TaskID) hub.DispatchState {
 	return d.State
 }
 
+// Invariant 5.
 func TestStopEndsTheProcessOnce(t *testing.T) {
 	m := newMachine(t)
 	task := m.newTask()

@@ -62,6 +62,7 @@ func (m *machine) addPeer(role hub.Role) hub.Peer {
 	return p
 }
 
+// Invariants 3 and 4.
 func TestResendingProvesNoFailure(t *testing.T) {
 	m := newMachine(t)
 	m.addPeer(hub.RoleWorker)
