@@ -2,8 +2,8 @@
 #
 # Tests that repeat something (seeds, kills, races) take their counts from
 # WAVEHUB_TEST_SCALE, which each verb exports:
-#   small   make test          20 seeds, 5 kills, 100 races
-#   medium  make race, e2e     200 seeds, 20 kills
+#   small   make test
+#   medium  make race, e2e
 #   full    make torture       the counts of a release
 # An own value wins: WAVEHUB_TEST_SCALE=full make e2e.
 # ARGS goes to go test: make test ARGS='-run TestRelay' PKGS=./relay/...

@@ -34,10 +34,10 @@ func (a *app) taskCreate() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.title, "title", "", "a short name (default: from the spec)")
 	flags.StringSliceVar(&f.dependencies, "deps", nil, "Tasks that have to be completed first, with commas")
-	flags.StringVar(&f.verifyCmd, "verify-cmd", "", "command that checks the result in the worktree")
-	flags.StringVar(&f.verify, "verify", "", "what a failed check means: record or required")
+	flags.StringVar(&f.verifyCmd, "verify-cmd", "", "command that checks the result; kept with the Task, not run yet")
+	flags.StringVar(&f.verify, "verify", "", "what a failed check means: record (required is not offered yet)")
 	flags.StringSliceVar(&f.writeScope, "write-scope", nil, "paths that the worker may change, with commas")
-	flags.StringVar(&f.scope, "scope", "", "what a change outside means: advisory or enforce")
+	flags.StringVar(&f.scope, "scope", "", "what a change outside means: advisory (enforce is not offered yet)")
 	flags.StringVar(&f.handoff, "handoff-path", "", "file in which the worker leaves its notes")
 	cmd.RunE = verb[client.TaskResult]{call: a.createTask(cmd, &f), human: func(p *printer, out *client.TaskResult) { printTask(p, out.Task) }}.runE(a)
 	return cmd

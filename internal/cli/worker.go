@@ -81,11 +81,11 @@ func (a *app) workerRead() *cobra.Command {
 	var source string
 	cmd := &cobra.Command{
 		Use: "read DISPATCH", Short: "Read the worker's output", Args: exactly("DISPATCH"),
-		Long:    "Prints the output as the worker wrote it, with control characters made visible.\nIt is the worker's word, not the hub's.",
+		Long:    "Prints the end of the output, without control sequences and with tokens redacted.\nIt is the worker's word, not the hub's.",
 		Example: "wavehub worker read " + exampleDispatch + "\nwavehub worker read " + exampleDispatch + " --source terminal --limit 4096",
 	}
-	cmd.Flags().StringVar(&source, "source", "", "auto, transcript or terminal")
-	cmd.Flags().StringVar(&page.Cursor, "cursor", "", "cursor of the page before")
+	cmd.Flags().StringVar(&source, "source", "", "auto or terminal; transcript is not read yet")
+	cmd.Flags().StringVar(&page.Cursor, "cursor", "", "reserved: output has one page so far, so no cursor is valid")
 	cmd.Flags().IntVar(&page.Limit, "limit", 0, "bytes of terminal output (0: the hub's default)")
 	cmd.RunE = verb[client.OutputPage]{
 		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.OutputPage, error) {

@@ -152,5 +152,5 @@ func loopbackWarning(addresses []string) []string {
 			return nil
 		}
 	}
-	return []string{"this hub listens on loopback only, so other hosts cannot reach it; start it again with: wavehub serve --listen 0.0.0.0:7443"}
+	return []string{"this hub listens on loopback only, so other hosts cannot reach it; start it again with: wavehub serve --listen 0.0.0.0:7443 --advertise HOST:7443"}
 }

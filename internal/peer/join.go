@@ -223,7 +223,6 @@ func (s *Service) introduce(ctx context.Context, m messenger, ch channel, j join
 	return theirs, want, err
 }
 
-// joined stores the inviter, which has proved itself.
 // otherName refuses to pair a hub a second time under another name: that would
 // rename it for everything that names it.
 func (s *Service) otherName(ctx context.Context, fp, name string) error {
@@ -232,10 +231,11 @@ func (s *Service) otherName(ctx context.Context, fp, name string) error {
 		return err
 	}
 	e := hub.Errorf(hub.CodeNameTaken, "this hub is paired already, under the name %q", known.Name)
-	e.Hint = "pair it again under that name, or use it as it is"
+	e.Hint = "use it as it is, under that name"
 	return e.WithNext("wavehub", "peer", "show", known.Name)
 }
 
+// joined stores the inviter, which has proved itself.
 func (s *Service) joined(ctx context.Context, j joining, fp string, theirs card) (p hub.Peer, err error) {
 	role, err := agree(j.role, theirs.Role)
 	if err != nil {

@@ -130,7 +130,7 @@ func (s *Service) SawStore(ctx context.Context, id hub.PeerID, storeID string, e
 		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
 	case p.StoreID != storeID:
 		e := hub.Errorf(hub.CodePeerStoreChanged, "%s answers with the store %s, paired was %s", p.Name, storeID, p.StoreID)
-		e.Hint = "its data directory was replaced; nothing was sent. Pair anew to use the new one"
+		e.Hint = "its data directory was replaced; nothing was sent. Put the paired store back: a pairing is with one store"
 		return e
 	case p.StoreEpoch == epoch:
 		return nil

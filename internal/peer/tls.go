@@ -68,7 +68,7 @@ func ClientConfig(id keystore.Identity, pin string) *tls.Config {
 
 func changed(pin, got string) error {
 	e := hub.Errorf(hub.CodePeerChanged, "the address answers with the key %s, pinned is %s", got, pin)
-	e.Hint = "another hub has taken the address; nothing was sent. Correct the address, or pair anew"
+	e.Hint = "another hub has taken the address; nothing was sent. To use that hub too, pair it under another name"
 	return e
 }
 

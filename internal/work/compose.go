@@ -32,6 +32,16 @@ var errFenced = errors.New("the Dispatch was stopped while it started")
 // stage commits how far a start has come. change sets what the stage adds; it
 // is applied to the row as it is now, so a fence that came meanwhile is seen.
 func (s *Service) stage(ctx context.Context, a *hub.Attachment, st hub.Stage, change func(*hub.Attachment)) error {
+	return s.stageTx(ctx, a, st, func(_ store.Tx, cur *hub.Attachment) error {
+		if change != nil {
+			change(cur)
+		}
+		return nil
+	})
+}
+
+// stageTx is stage for a change with rows of its own; it may run twice.
+func (s *Service) stageTx(ctx context.Context, a *hub.Attachment, st hub.Stage, change func(store.Tx, *hub.Attachment) error) error {
 	var now hub.Attachment
 	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
 		cur, ok, err := tx.Attachment(a.Home, a.Dispatch)
@@ -39,8 +49,8 @@ func (s *Service) stage(ctx context.Context, a *hub.Attachment, st hub.Stage, ch
 			return errors.Join(err, missing(a.Dispatch, ok))
 		}
 		cur.Receipt.Stage = st
-		if change != nil {
-			change(&cur)
+		if err := change(tx, &cur); err != nil {
+			return err
 		}
 		now = cur
 		return tx.SaveAttachment(cur)
@@ -111,21 +121,16 @@ func (s *Service) attempted(n NewWorktree) []hub.Resource {
 
 // keepWorktree commits the worktree's row together with its stage.
 func (s *Service) keepWorktree(ctx context.Context, a *hub.Attachment, w hub.Worktree) error {
-	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
-		w := w
-		w.CreatedAt = tx.Now()
-		return tx.PutWorktree(w)
-	})
-	if err != nil {
-		return err
-	}
-	return s.stage(ctx, a, hub.StageWorktreeCreated, func(a *hub.Attachment) {
+	return s.stageTx(ctx, a, hub.StageWorktreeCreated, func(tx store.Tx, a *hub.Attachment) error {
 		a.Dir = w.Path
 		a.Receipt.Effects = []hub.Resource{
 			s.resource("worktree", "created", "", string(w.ID)),
 			s.resource("branch", "created", "", w.Branch),
 		}
 		a.Receipt.Residuals = a.Receipt.Effects
+		row := w
+		row.CreatedAt = tx.Now()
+		return tx.PutWorktree(row)
 	})
 }
 
