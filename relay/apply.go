@@ -85,13 +85,14 @@ func (l *link) commitItems(ctx context.Context, items []hub.Item) error {
 	}
 	l.feed = feed
 	l.inFlight.give(int64(size))
-	l.gaps.closed(res.Acks)
-	l.out.add(l.behind.cap(items, mergeAcks(res.Acks)), l.gaps.opened(res.Wants), int64(size))
+	acks, wants := l.refused.stand(res)
+	l.gaps.closed(acks)
+	l.out.add(l.behind.cap(items, acks), l.gaps.opened(wants), int64(size))
 	return nil
 }
 
-// mergeAcks leaves one ack per Dispatch: the furthest, with all verdicts. The
-// later word on parking counts.
+// mergeAcks leaves one ack per Dispatch: the furthest, with all verdicts. A park
+// stands until the queue advances.
 func mergeAcks(acks []hub.Ack) []hub.Ack {
 	at := make(map[hub.DispatchID]int, len(acks))
 	out := acks[:0:0]
@@ -104,7 +105,7 @@ func mergeAcks(acks []hub.Ack) []hub.Ack {
 		}
 		o := &out[i]
 		o.Verdicts = append(o.Verdicts[:len(o.Verdicts):len(o.Verdicts)], a.Verdicts...)
-		if a.Seq >= o.Seq {
+		if a.Seq > o.Seq || a.Seq == o.Seq && a.Parked != "" {
 			o.Seq, o.Parked = a.Seq, a.Parked
 		}
 	}

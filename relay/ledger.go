@@ -17,6 +17,7 @@ type ledger struct {
 
 type entry struct {
 	sent, acked int64
+	held        int64 // the last item that was passed over while parked
 	parked      bool
 	// A queue that the peer parked is tried again at retry, ever less often;
 	// zero: not in this session.
@@ -54,7 +55,7 @@ func (l *ledger) mark(items []hub.Item) {
 
 func (l *ledger) prune() {
 	for d, e := range l.at {
-		if e.acked == e.sent && !e.parked {
+		if e.acked >= max(e.sent, e.held) && !e.parked {
 			delete(l.at, d)
 		}
 	}
@@ -85,6 +86,8 @@ func (l *ledger) acked(a hub.Ack) (again hub.Want, ok bool) {
 	ok = e.parked && a.Parked == "" && a.Seq > e.acked
 	e.acked = max(e.acked, a.Seq)
 	switch {
+	case a.Parked != "" && e.parked && !e.retry.IsZero():
+		// Said again on what was in flight behind it: the retry stands.
 	case a.Parked != "":
 		e.parked, e.pause = true, min(max(firstRetry, 2*e.pause), lastRetry)
 		e.retry = time.Now().Add(e.pause)
@@ -136,23 +139,29 @@ func (l *ledger) park(d hub.DispatchID) {
 	delete(l.tries, d)
 }
 
-// flowing drops items of parked Dispatches.
+// flowing drops items of parked Dispatches, and remembers how far: the log has
+// passed them, so only a resend brings them.
 func (l *ledger) flowing(items []hub.Item) []hub.Item {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := items[:0:0]
 	for _, it := range items {
-		if !l.at[it.Dispatch].parked {
+		e := l.at[it.Dispatch]
+		if !e.parked {
 			out = append(out, it)
+			continue
 		}
+		e.held = max(e.held, it.Seq)
+		l.at[it.Dispatch] = e
 	}
 	return out
 }
 
-func (l *ledger) sentOf(d hub.DispatchID) int64 {
+// passed is how far the log has passed a queue: what was sent of it, or held.
+func (l *ledger) passed(d hub.DispatchID) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.at[d].sent
+	return max(l.at[d].sent, l.at[d].held)
 }
 
 // behind knows the Dispatches of which the peer has sent less in this session
@@ -178,6 +187,34 @@ func (b behind) cap(items []hub.Item, acks []hub.Ack) []hub.Ack {
 		a.Seq, a.Parked = sent, ""
 	}
 	return acks
+}
+
+// refused knows the queues whose next item was refused in this session, and why.
+// An import forgets it with its transaction, but what was in flight behind the
+// item opens no gap: the park stands until the queue advances.
+type refused map[hub.DispatchID]hub.Ack
+
+func (r refused) stand(res hub.ImportResult) (acks []hub.Ack, wants []hub.Want) {
+	acks = mergeAcks(res.Acks)
+	for i, a := range acks {
+		switch before, ok := r[a.Dispatch]; {
+		case a.Parked != "":
+			if len(r) >= ledgerSoft {
+				clear(r) // a liar's: its gaps end its session
+			}
+			r[a.Dispatch] = hub.Ack{Seq: a.Seq, Parked: a.Parked}
+		case ok && before.Seq == a.Seq:
+			acks[i].Parked = before.Parked
+		default:
+			delete(r, a.Dispatch)
+		}
+	}
+	for _, w := range res.Wants {
+		if _, ok := r[w.Dispatch]; !ok {
+			wants = append(wants, w)
+		}
+	}
+	return acks, wants
 }
 
 // gaps remembers which sequences were asked for again, so that each is asked

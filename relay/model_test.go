@@ -26,6 +26,7 @@ type model struct {
 	parked   map[hub.DispatchID]string
 	verdicts map[hub.DispatchID]map[int64]hub.Verdict
 	subs     map[chan struct{}]struct{}
+	reached  int64 // position up to which the log was read
 
 	refuse   map[hub.DispatchID]string // import parks these
 	cursors  map[string]int64          // store/epoch/dispatch
@@ -70,6 +71,7 @@ func (m *model) After(_ context.Context, _ hub.PeerID, _ hub.Direction, pos int6
 			break
 		}
 		out = append(out, it)
+		m.reached = max(m.reached, it.Pos)
 	}
 	return out, nil
 }
@@ -129,7 +131,8 @@ func (m *model) Subscribe(hub.PeerID) (<-chan struct{}, func()) {
 	return c, func() { m.mu.Lock(); defer m.mu.Unlock(); delete(m.subs, c) }
 }
 
-// Import takes the next contiguous sequence only, dedupes by sequence and id,
+// Import takes the next contiguous sequence only, refuses that one and not what
+// follows it in a later import, dedupes by sequence and id,
 // and gives each item the verdict accepted.
 func (m *model) Import(_ context.Context, _ hub.PeerID, _ hub.Direction, feed hub.FeedState, items []hub.Item) (hub.ImportResult, error) {
 	m.mu.Lock()
@@ -137,17 +140,21 @@ func (m *model) Import(_ context.Context, _ hub.PeerID, _ hub.Direction, feed hu
 	m.imports++
 	var res hub.ImportResult
 	touched := map[hub.DispatchID][]hub.ItemVerdict{}
+	parked := map[hub.DispatchID]string{} // in this import: the real one forgets too
 	wants := map[hub.DispatchID]bool{}
 	key := func(d hub.DispatchID) string { return fmt.Sprint(feed.StoreID, feed.Epoch, d) }
 	for _, it := range items {
-		if m.refuse[it.Dispatch] != "" {
-			touched[it.Dispatch] = nil
-			continue
-		}
 		next := m.cursors[key(it.Dispatch)] + 1
 		switch {
+		case parked[it.Dispatch] != "":
+			continue
+		case it.Seq == next && m.refuse[it.Dispatch] != "":
+			parked[it.Dispatch] = m.refuse[it.Dispatch]
+			touched[it.Dispatch] = nil
+			continue
 		case it.Seq > next:
 			wants[it.Dispatch] = true
+			touched[it.Dispatch] = nil
 			continue
 		case it.Seq == next:
 			m.cursors[key(it.Dispatch)] = next
@@ -161,7 +168,7 @@ func (m *model) Import(_ context.Context, _ hub.PeerID, _ hub.Direction, feed hu
 		touched[it.Dispatch] = append(touched[it.Dispatch], hub.ItemVerdict{Seq: it.Seq, Verdict: "accepted"})
 	}
 	for d, vs := range touched {
-		res.Acks = append(res.Acks, hub.Ack{Dispatch: d, Seq: m.cursors[key(d)], Verdicts: vs, Parked: m.refuse[d]})
+		res.Acks = append(res.Acks, hub.Ack{Dispatch: d, Seq: m.cursors[key(d)], Verdicts: vs, Parked: parked[d]})
 	}
 	for d := range wants {
 		res.Wants = append(res.Wants, hub.Want{Dispatch: d, Seq: m.cursors[key(d)] + 1})

@@ -198,6 +198,60 @@ func TestParkedDispatchHoldsNoOther(t *testing.T) {
 	})
 }
 
+// A queue that is longer than one batch comes whole once it is taken again.
+func TestParkedBacklogComesWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, testkit.NewFaultNet(1, testkit.Faults{}))
+		d := hub.NewDispatchID()
+		p.home.refuse[d] = "unknown_dispatch"
+		p.worker.enqueue(d, "first")
+		p.start()
+		eventually(t, 5*time.Second, "parked", func() bool { p.worker.mu.Lock(); defer p.worker.mu.Unlock(); return p.worker.parked[d] != "" })
+		for range 19 {
+			p.worker.enqueue(d, strings.Repeat("x", 60<<10))
+		}
+		eventually(t, time.Second, "passed over", func() bool { p.worker.mu.Lock(); defer p.worker.mu.Unlock(); return p.worker.reached == 20 })
+		p.home.mu.Lock()
+		delete(p.home.refuse, d)
+		p.home.mu.Unlock()
+		eventually(t, 2*time.Minute, "all of it, without new traffic", func() bool { p.worker.mu.Lock(); defer p.worker.mu.Unlock(); return p.worker.acked[d] == 20 })
+		p.close()
+	})
+}
+
+// What was in flight behind a refused item opens no gap: the park stands.
+func TestParkStandsUntilTheQueueAdvances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, testkit.NewFaultNet(1, testkit.Faults{}))
+		bad, good := hub.NewDispatchID(), hub.NewDispatchID()
+		p.home.refuse[bad] = "unknown_dispatch"
+		for range 100 {
+			p.worker.enqueue(bad, strings.Repeat("x", 60<<10))
+		}
+		p.start()
+		p.worker.enqueue(good, "x")
+		eventually(t, 5*time.Second, "the good one", func() bool { p.worker.mu.Lock(); defer p.worker.mu.Unlock(); return p.worker.acked[good] == 1 })
+		pause := time.NewTimer(5 * time.Minute)
+		<-pause.C
+		p.worker.mu.Lock()
+		if p.worker.parked[bad] != "unknown_dispatch" {
+			t.Errorf("parked: %q", p.worker.parked[bad])
+		}
+		p.worker.mu.Unlock()
+		p.mu.Lock()
+		if p.opens != 1 {
+			t.Errorf("the session was opened %d times", p.opens)
+		}
+		p.mu.Unlock()
+		p.home.mu.Lock()
+		delete(p.home.refuse, bad)
+		p.home.mu.Unlock()
+		eventually(t, 5*time.Minute, "all of it", func() bool { p.worker.mu.Lock(); defer p.worker.mu.Unlock(); return p.worker.acked[bad] == 100 })
+		p.worker.sameAs(t, p.home)
+		p.close()
+	})
+}
+
 func TestOversizedItemParksItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, testkit.NewFaultNet(1, testkit.Faults{}))

@@ -151,7 +151,7 @@ func (s *sender) push(ctx context.Context) error {
 	return nil
 }
 
-// resend sends a queue again as far as it was sent before; what follows comes
+// resend sends a queue again as far as the log has passed it; what follows comes
 // from the log. A queue that no longer holds the sequence is parked: the peer
 // cannot be helped by this log.
 func (s *sender) resend(ctx context.Context, w hub.Want) error {
@@ -170,7 +170,7 @@ func (s *sender) resend(ctx context.Context, w hub.Want) error {
 		return err
 	}
 	next := items[len(items)-1].Seq + 1
-	if next <= s.sent.sentOf(w.Dispatch) {
+	if next <= s.sent.passed(w.Dispatch) {
 		return s.out.addResend(hub.Want{Dispatch: w.Dispatch, Seq: next})
 	}
 	return nil
@@ -183,6 +183,10 @@ func (s *sender) items(ctx context.Context, items []hub.Item) error {
 	for _, it := range items {
 		n := wire.ItemSize(it)
 		if n > wire.ItemsRoom {
+			if err := s.frame(ctx, frame); err != nil { // what comes before it is due
+				return err
+			}
+			frame, size = nil, 0
 			if err := s.park(ctx, it.Dispatch, fmt.Sprintf("too_large: item %d has %d bytes", it.Seq, n)); err != nil {
 				return err
 			}

@@ -65,6 +65,7 @@ type link struct {
 	inFlight *budget         // item bytes the peer may still send
 	feed     hub.FeedState   // of the peer's log; applier only, after greet
 	behind   behind          // applier only
+	refused  refused         // applier only
 
 	failed  chan struct{} // closed with the first failure
 	once    sync.Once
@@ -75,7 +76,7 @@ func newLink(cfg *Config, conn Conn, peer hub.PeerID) *link {
 	return &link{
 		cfg: cfg, conn: conn, peer: peer,
 		in: make(chan wire.Frame, mergedFrames), out: newOutbox(), sent: newLedger(),
-		gaps: newGaps(cfg.Again), inFlight: &budget{left: 2 * cfg.Window}, behind: behind{}, failed: make(chan struct{}),
+		gaps: newGaps(cfg.Again), inFlight: &budget{left: 2 * cfg.Window}, behind: behind{}, refused: refused{}, failed: make(chan struct{}),
 	}
 }
 
