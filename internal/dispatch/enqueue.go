@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -16,10 +17,11 @@ func enqueue(tx store.Relay, k store.QueueKey, kind hub.ItemKind, id hub.Message
 	return err
 }
 
-// enqueueMessage queues a message under the queue's quota; reserve is what the
-// kind of message may use beyond it.
+// enqueueMessage queues a message under the queue's quota, which counts it as it
+// was accepted and not as JSON escapes it; reserve is what the kind of message
+// may use beyond it.
 func enqueueMessage(tx store.Relay, k store.QueueKey, m hub.Message, reserve int64) error {
-	raw, err := json.Marshal(m)
+	raw, err := encode(m)
 	if err != nil {
 		return err
 	}
@@ -27,19 +29,29 @@ func enqueueMessage(tx store.Relay, k store.QueueKey, m hub.Message, reserve int
 	if err != nil {
 		return err
 	}
-	if err := quota(q, int64(len(raw)), reserve); err != nil {
+	if err := quota(q, int64(m.Bytes()), reserve); err != nil {
 		return err
 	}
 	_, err = tx.Enqueue(k, hub.Item{Dispatch: k.Dispatch, ID: m.ID, Kind: hub.ItemMessage, Payload: raw})
 	return err
 }
 
-func quota(q store.Queue, bytes, reserve int64) error {
-	full := q.PendingItems >= hub.QueueItems || q.PendingBytes+bytes > hub.QueueBytes
+// encode writes a message so that every one within the limits fits one frame:
+// escaped for HTML, as json.Marshal does it, a large one would not.
+func encode(m hub.Message) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(m)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
+}
+
+func quota(q store.Queue, size, reserve int64) error {
+	full := q.PendingItems >= hub.QueueItems || q.PendingBytes+size > hub.QueueBytes
 	if !full {
 		return nil
 	}
-	if reserve > 0 && bytes <= reserve && q.PendingBytes+bytes <= hub.QueueBytes+reserve {
+	if reserve > 0 && size <= reserve && q.PendingBytes+size <= hub.QueueBytes+reserve {
 		return nil
 	}
 	e := hub.Errorf(hub.CodeRelayQuotaExceeded, "%d messages (%d bytes) wait for the other hub", q.PendingItems, q.PendingBytes)

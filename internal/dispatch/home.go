@@ -43,11 +43,17 @@ func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (ar
 		if err := json.Unmarshal(it.Payload, &exit); err != nil {
 			return arrival{}, refusef("malformed exit: %v", err)
 		}
+		if err := hub.CheckText("signal", exit.Signal, hub.MaxSubjectBytes); err != nil {
+			return arrival{}, refusef("exit refused: %v", err)
+		}
 		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, settleExit(tx, d, exit) }}, nil
 	case hub.ItemStopped:
 		var stop hub.StopItem
 		if err := json.Unmarshal(it.Payload, &stop); err != nil {
 			return arrival{}, refusef("malformed stop: %v", err)
+		}
+		if err := hub.CheckText("reason", stop.Reason, hub.MaxBodyBytes); err != nil {
+			return arrival{}, refusef("stop refused: %v", err)
 		}
 		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
 			_, err := EndStop(tx, d.ID, evidenceOf(stop, feed.Epoch == d.Pin.Epoch))
@@ -83,7 +89,7 @@ func arriveMessage(tx store.Tx, d hub.Dispatch, it hub.Item) (arrival, error) {
 		return arrival{}, err
 	}
 	if known {
-		return arriveKnown(tx, m)
+		return arriveKnown(tx, it, m)
 	}
 	switch m.Type {
 	case hub.TypeWorkerDone:
@@ -97,8 +103,9 @@ func arriveMessage(tx store.Tx, d hub.Dispatch, it hub.Item) (arrival, error) {
 	return arrival{}, refusef("a worker cannot send a %s", m.Type)
 }
 
-// arriveKnown dedupes by message id; another Dispatch's id is refused.
-func arriveKnown(tx store.Tx, m hub.Message) (arrival, error) {
+// arriveKnown dedupes by message id; another Dispatch's id is refused. A report
+// is told its verdict again: it comes anew after its hub was restored.
+func arriveKnown(tx store.Tx, it hub.Item, m hub.Message) (arrival, error) {
 	old, err := tx.Message(m.ID)
 	if err != nil {
 		return arrival{}, err
@@ -106,7 +113,19 @@ func arriveKnown(tx store.Tx, m hub.Message) (arrival, error) {
 	if old.From != m.From && old.From != hubName || old.Run != m.Run {
 		return arrival{}, refusef("message id in use")
 	}
-	return nothing, nil
+	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return verdictAgain(tx, it) }}, nil
+}
+
+// verdictAgain is the verdict on a message that was imported before, or nil.
+func verdictAgain(tx store.Tx, it hub.Item) (*hub.ItemVerdict, error) {
+	v, reason, err := tx.VerdictOf(it.ID)
+	switch {
+	case hub.IsCode(err, hub.CodeMessageNotFound):
+		return nil, nil
+	case err != nil || v == hub.VerdictNone:
+		return nil, err
+	}
+	return &hub.ItemVerdict{Seq: it.Seq, Verdict: v, Reason: reason}, nil
 }
 
 func arriveReport(d hub.Dispatch, it hub.Item, m hub.Message) (arrival, error) {

@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +161,30 @@ func TestALargeCatchUpIsImported(t *testing.T) {
 	}
 }
 
+// An end is small, but writes the Task with what an earlier attempt has left.
+func TestManyEndsAreImported(t *testing.T) {
+	p := newPair(t)
+	r, _ := p.home.newRun()
+	result := strings.Repeat("r", 62<<10)
+	var items []hub.Item
+	for i := range int64(150) {
+		task := p.home.newTask(r)
+		id := p.begin(task)
+		p.home.update(func(tx store.Tx) error {
+			tk, err := tx.Task(task)
+			if err != nil {
+				return err
+			}
+			tk.Result = result
+			return tx.SaveTask(tk)
+		})
+		items = append(items, hub.Item{Pos: i + 1, Dispatch: id, Seq: 1, ID: hub.NewMessageID(), Kind: hub.ItemExit, Payload: []byte("{}")})
+	}
+	if res := p.importHome(items); len(res.Acks) != len(items) || res.Acks[149].Seq != 1 {
+		t.Errorf("%d acks", len(res.Acks))
+	}
+}
+
 func TestARedeliveredQuestionOfAnEndedDispatch(t *testing.T) {
 	p := newPair(t)
 	r, _ := p.home.newRun()
@@ -179,6 +204,68 @@ func TestARedeliveredQuestionOfAnEndedDispatch(t *testing.T) {
 	_, err := p.home.dispatch.Import(context.Background(), p.ownerAtHome, hub.ToHome, feed, items)
 	if err != nil {
 		t.Errorf("redelivery in epoch 2 fails the whole import: %v", err)
+	}
+}
+
+func TestARedeliveredReportIsToldItsVerdictAgain(t *testing.T) {
+	p := newPair(t)
+	r, _ := p.home.newRun()
+	task := p.home.newTask(r)
+	id := p.begin(task)
+	if _, err := p.owner.send(worker(id), report(task, id, hub.OutcomeSucceeded, "done")); err != nil {
+		t.Fatal(err)
+	}
+	items := p.outbox()
+	p.importHome(items)
+	feed := hub.FeedState{StoreID: p.owner.id, Epoch: 2, Position: items[len(items)-1].Pos}
+	res, err := p.home.dispatch.Import(context.Background(), p.ownerAtHome, hub.ToHome, feed, items)
+	if err != nil || len(res.Acks) != 1 || len(res.Acks[0].Verdicts) != 1 || res.Acks[0].Verdicts[0].Verdict != hub.VerdictAccepted {
+		t.Errorf("in epoch 2: %+v %v", res, err)
+	}
+}
+
+// A peer that calls its late reports observed evidence gains no room by it.
+func TestForeignEvidenceHasTheQuotaOfHistory(t *testing.T) {
+	p := newPair(t)
+	r, _ := p.home.newRun()
+	task := p.home.newTask(r)
+	id := p.begin(task)
+	p.home.update(func(tx store.Tx) error { _, _, err := dispatch.Abandon(tx, id); return err })
+	rep, err := json.Marshal(hub.Report{Task: task, Dispatch: id, Outcome: hub.OutcomeSucceeded, Evidence: hub.EvidenceExit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var items []hub.Item
+	for seq := range int64(40) {
+		m := hub.Message{ID: hub.NewMessageID(), Type: hub.TypeWorkerDone, Body: strings.Repeat("x", int(seq)+1), Payload: rep}
+		raw, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, hub.Item{Pos: seq + 1, Dispatch: id, Seq: seq + 1, ID: m.ID, Kind: hub.ItemMessage, Payload: raw})
+	}
+	if res := p.importHome(items); res.Acks[0].Seq != 40 {
+		t.Fatalf("%+v", res.Acks)
+	}
+	if n := len(p.home.inbox(r)); n != 16 {
+		t.Errorf("%d late reports are kept", n)
+	}
+}
+
+func TestGiantObservationsAreRefused(t *testing.T) {
+	p := newPair(t)
+	r, _ := p.home.newRun()
+	id := p.begin(p.home.newTask(r))
+	giant := strings.Repeat("x", 900<<10)
+	for kind, v := range map[hub.ItemKind]any{hub.ItemExit: hub.ExitItem{Signal: giant}, hub.ItemStopped: hub.StopItem{Reason: giant}} {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := p.importHome([]hub.Item{{Pos: 1, Dispatch: id, Seq: 1, Kind: kind, Payload: raw}})
+		if len(res.Acks) != 1 || res.Acks[0].Parked == "" || res.Acks[0].Seq != 0 {
+			t.Errorf("%s: %+v", kind, res.Acks)
+		}
 	}
 }
 

@@ -253,6 +253,6 @@ func Stopped(tx store.Tx, home hub.PeerID, id hub.DispatchID, ev hub.StopEvidenc
 		return err
 	}
 	return enqueue(tx, toHome(a), hub.ItemStopped, hub.NewMessageID(), hub.StopItem{
-		Request: request, Proved: ev.Proved, Action: ev.Action, Reason: ev.LastError,
+		Request: request, Proved: ev.Proved, Action: ev.Action, Reason: hub.PlainText([]byte(ev.LastError)),
 	})
 }

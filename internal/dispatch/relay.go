@@ -32,11 +32,19 @@ func (s *Service) Import(ctx context.Context, peer hub.PeerID, dir hub.Direction
 
 // portionBytes is how much payload one transaction imports: what follows from
 // an item writes a few times its size, and a transaction writes 8 MiB at most.
-const portionBytes = 1 << 20
+// An end is small and writes the whole Task: it counts as endBytes.
+const (
+	portionBytes = 1 << 20
+	endBytes     = 64 << 10
+)
 
 func portion(items []hub.Item) (n int) {
-	for bytes := 0; n < len(items); n++ {
-		if bytes += len(items[n].Payload); n > 0 && bytes > portionBytes {
+	for size := 0; n < len(items); n++ {
+		size += len(items[n].Payload)
+		if k := items[n].Kind; k == hub.ItemExit || k == hub.ItemStopped {
+			size += endBytes
+		}
+		if n > 0 && size > portionBytes {
 			break
 		}
 	}
@@ -151,12 +159,9 @@ func (im *importer) again(it hub.Item, ack *hub.Ack) error {
 	if it.Kind != hub.ItemMessage || im.dir != hub.ToHome {
 		return nil
 	}
-	v, reason, err := im.tx.VerdictOf(it.ID)
-	if hub.IsCode(err, hub.CodeMessageNotFound) {
-		return nil
-	}
-	if v != hub.VerdictNone {
-		ack.Verdicts = append(ack.Verdicts, hub.ItemVerdict{Seq: it.Seq, Verdict: v, Reason: reason})
+	v, err := verdictAgain(im.tx, it)
+	if v != nil {
+		ack.Verdicts = append(ack.Verdicts, *v)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -339,8 +340,12 @@ func TestAcceptance_F08_FullQueueTakesTheReport(t *testing.T) {
 	if !hub.IsCode(err, hub.CodeRelayQuotaExceeded) {
 		t.Fatalf("after %d messages: %v", n, err)
 	}
-	if _, err := p.owner.send(worker(id), report(task, id, hub.OutcomeSucceeded, "done")); err != nil {
+	if _, err := p.owner.send(worker(id), report(task, id, hub.OutcomeSucceeded, strings.Repeat("<\x01", 32<<10))); err != nil {
 		t.Fatalf("the report: %v", err)
+	}
+	items := p.outbox()
+	if n := len(items[len(items)-1].Payload); n > 1<<20-1024 {
+		t.Errorf("the report has %d bytes, a frame of the relay holds 1 MiB", n)
 	}
 	p.ackOwner(p.importHome(p.outbox()).Acks)
 	if _, d := p.home.states(task, id); d.State != hub.Succeeded {

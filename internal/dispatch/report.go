@@ -36,8 +36,8 @@ func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub
 		return v, reason, 0, err
 	}
 	m.Stale = v == hub.VerdictStale || nd.Quiet
-	if r.Evidence != hub.EvidenceReport {
-		m.From = hubName
+	if r.Evidence != hub.EvidenceReport && v == hub.VerdictAccepted {
+		m.From = hubName // else it is the Dispatch's own history, under its quota
 	}
 	seq, err := keepReport(tx, d.ID, m, v)
 	if err != nil {
