@@ -335,3 +335,31 @@ func TestAcceptance_L14_UpdateUnlocksAndRefuses(t *testing.T) {
 		return err
 	})
 }
+
+// Invariant 7 of mail.
+func TestACheckWithoutEffectStoresNothing(t *testing.T) {
+	w := newWorld(t)
+	r, c := w.newRun()
+	recorded := func() (found bool) {
+		in := mail.CheckInput{Box: r.Box()}
+		req := w.request(c, "mailbox.check", in)
+		if _, err := w.mail.Check(context.Background(), req, in); err != nil {
+			t.Fatal(err)
+		}
+		w.view(func(rx store.Rx) (err error) {
+			_, found, err = rx.Receipt(req.Principal.Space(), req.Key)
+			return err
+		})
+		return found
+	}
+	if recorded() {
+		t.Error("a check of an empty mailbox is on record")
+	}
+	id := w.begin(w.newTask(r))
+	if _, err := w.send(worker(id), status("x")); err != nil {
+		t.Fatal(err)
+	}
+	if !recorded() || !recorded() {
+		t.Error("a check that returned a batch is not on record")
+	}
+}

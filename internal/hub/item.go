@@ -111,11 +111,10 @@ type FenceItem struct {
 	Reported bool `json:"reported,omitempty"`
 }
 
-// Quotas of one queue; the reserved amounts come on top for a terminal report
-// and an exit. Fences, question_closed and answers are never refused.
+// Quotas of one queue; the reserved amount comes on top for a terminal report.
+// Exits, stops, fences, question_closed and answers are never refused.
 const (
 	QueueItems          = 1000
 	QueueBytes          = 8 << 20
 	ReservedReportBytes = 256 << 10
-	ReservedExitBytes   = 4 << 10
 )

@@ -160,9 +160,13 @@ func TestEndTreeStopsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestDescendantsListsChildren(t *testing.T) {
+func TestMembersListsChildren(t *testing.T) {
 	c := startChild(t)
-	ids, err := Descendants(os.Getpid())
+	self, err := Lookup(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := Tree{Root: self}.Members()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,19 +25,6 @@ type Tree struct {
 	Key, Value string
 }
 
-// Descendants returns the live descendants of the process that has the pid
-// now, parents before children.
-func Descendants(pid int) ([]Identity, error) {
-	root, err := Lookup(pid)
-	if errors.Is(err, ErrGone) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return Tree{Root: root}.Members()
-}
-
 // Members returns the live members of the tree, each once. Descendants count
 // only while Root is proven live, because its pid names another process after
 // that.
