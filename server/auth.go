@@ -144,7 +144,7 @@ func (s *Server) authenticatePeer(r *http.Request, c *call) error {
 		return err
 	case !known:
 		return errToken
-	case p.State != hub.PeerActive && p.State != hub.PeerPending:
+	case !p.State.Trusted():
 		return hub.Errorf(hub.CodePeerRevoked, "the pairing is %s", p.State)
 	}
 	c.peer = p

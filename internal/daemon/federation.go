@@ -88,7 +88,7 @@ func (f *federation) refresh(ctx context.Context) error {
 		return err
 	}
 	for _, p := range ps {
-		switch trusted := p.State == hub.PeerActive || p.State == hub.PeerPending; {
+		switch trusted := p.State.Trusted(); {
 		case trusted && p.Role.CanBe(hub.RoleWorker):
 			f.home.Add(p.ID)
 		case !trusted:

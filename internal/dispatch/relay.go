@@ -67,7 +67,7 @@ func (s *Service) importSome(ctx context.Context, peer hub.PeerID, dir hub.Direc
 
 func activePeer(tx store.PeerReader, id hub.PeerID) (hub.Peer, error) {
 	p, err := tx.Peer(id)
-	if err == nil && p.State != hub.PeerActive && p.State != hub.PeerPending {
+	if err == nil && !p.State.Trusted() {
 		err = hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
 	}
 	return p, err

@@ -11,6 +11,9 @@ const (
 	PeerRemoved PeerState = "removed"
 )
 
+// Trusted reports whether the key of a peer in this state is served at all.
+func (s PeerState) Trusted() bool { return s == PeerActive || s == PeerPending }
+
 // Role says what a hub may be in a pair: the home of Runs, or the owner of
 // their workers.
 type Role string

@@ -227,7 +227,7 @@ func (s *Service) introduce(ctx context.Context, m messenger, ch channel, j join
 // rename it for everything that names it.
 func (s *Service) otherName(ctx context.Context, fp, name string) error {
 	known, ok, err := s.ByFingerprint(ctx, fp)
-	if err != nil || !ok || known.Name == name || !trusted(known) {
+	if err != nil || !ok || known.Name == name || !known.State.Trusted() {
 		return err
 	}
 	e := hub.Errorf(hub.CodeNameTaken, "this hub is paired already, under the name %q", known.Name)

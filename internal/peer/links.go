@@ -143,7 +143,7 @@ func (l *Links) connect(ctx context.Context, id hub.PeerID) (net.Conn, error) {
 	switch {
 	case err != nil:
 		return nil, &LinkError{StageResolve, err}
-	case !trusted(p):
+	case !p.State.Trusted():
 		return nil, &LinkError{StagePin, hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)}
 	}
 	last := error(&LinkError{StageResolve, fmt.Errorf("%s has no address", p.Name)})

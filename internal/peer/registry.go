@@ -126,7 +126,7 @@ func (s *Service) SawStore(ctx context.Context, id hub.PeerID, storeID string, e
 		return err
 	}
 	switch {
-	case !trusted(lapse(p, s.cfg.Now())):
+	case !lapse(p, s.cfg.Now()).State.Trusted():
 		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
 	case p.StoreID != storeID:
 		e := hub.Errorf(hub.CodePeerStoreChanged, "%s answers with the store %s, paired was %s", p.Name, storeID, p.StoreID)

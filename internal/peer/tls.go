@@ -38,16 +38,13 @@ func judge(ctx context.Context, keys Keys, fp string) error {
 	switch {
 	case err != nil:
 		return err
-	case known && trusted(p), keys.InviteOpen(ctx):
+	case known && p.State.Trusted(), keys.InviteOpen(ctx):
 		return nil
 	case known:
 		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
 	}
 	return hub.Errorf(hub.CodeInvalidToken, "the key %s is unknown and no invite is open", fp)
 }
-
-// trusted reports whether the key of p may be served at all.
-func trusted(p hub.Peer) bool { return p.State == hub.PeerActive || p.State == hub.PeerPending }
 
 // ClientConfig is the TLS configuration for dialling a peer. The server's key
 // must be pin, else the handshake fails with peer_changed before anything of

@@ -172,7 +172,7 @@ func authorizePeer(tx authTx, p hub.Principal) error {
 	if err != nil {
 		return err
 	}
-	if peer.State != hub.PeerActive && peer.State != hub.PeerPending || peer.Lineage != p.ID {
+	if !peer.State.Trusted() || peer.Lineage != p.ID {
 		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", peer.Name, peer.State)
 	}
 	return nil
