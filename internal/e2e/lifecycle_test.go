@@ -34,17 +34,18 @@ func (c Coordinator) heldWorker(t testing.TB, owner *Hub, place ...string) Worke
 	return w.identified(t)
 }
 
-// heldWorkers starts n of them on the Run's own hub at the same time.
-func (c Coordinator) heldWorkers(t testing.TB, n int) []Worker {
+// heldWorkers starts one for each text on the Run's own hub, all at the same
+// time; its script begins with the text.
+func (c Coordinator) heldWorkers(t testing.TB, texts ...string) []Worker {
 	t.Helper()
-	operator, all := c.hub.Client(""), make([]Worker, n)
-	starts := make([]background[*api.StartReceipt], n)
-	for i := range all {
+	operator, all := c.hub.Client(""), make([]Worker, len(texts))
+	starts := make([]background[*api.StartReceipt], len(texts))
+	for i, text := range texts {
 		w, script := newWorker(t, c.hub)
 		all[i] = w
 		in := api.WorkerStart{Worktree: "path:" + filepath.Dir(w.File), Agent: "sh"}
 		starts[i] = begin(t, func() (*api.StartReceipt, error) {
-			task, err := operator.CreateTask(t.Context(), c.Run, api.TaskCreate{Spec: script})
+			task, err := operator.CreateTask(t.Context(), c.Run, api.TaskCreate{Spec: text + script})
 			if err != nil {
 				return nil, err
 			}

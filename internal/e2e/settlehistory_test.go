@@ -70,7 +70,7 @@ func (c *contested) report(ctx context.Context, a *asker) error {
 func (c *contested) stop(ctx context.Context, a *asker) error {
 	stop := c.nextStop()
 	return c.tell(ctx, a, func(key client.Option) (attemptOut, error) {
-		return ended(c.operator.StopWorker(ctx, c.DispatchId, api.WorkerStop{GraceMs: 100}, key))
+		return ended(c.operator.StopWorker(ctx, c.DispatchId, api.WorkerStop{GraceMs: 40}, key))
 	}, attemptIn{Op: "fence", Stop: stop}, attemptIn{Op: "end", Stop: stop})
 }
 
@@ -113,13 +113,13 @@ func (c *contested) live(ctx context.Context, a *asker) error {
 	for range 2 {
 		call := c.report
 		switch p := a.rng.IntN(100); {
-		case p < 15:
+		case p < 20:
 			call = c.stop
-		case p < 25:
+		case p < 28:
 			call = c.abandon
 		case p < 40:
 			call = c.show
-		case p < 55:
+		case p < 52:
 			call = c.task
 		}
 		if err := call(ctx, a); err != nil {
@@ -129,8 +129,12 @@ func (c *contested) live(ctx context.Context, a *asker) error {
 	return nil
 }
 
-// contestedEach is how many Dispatches a contest is about.
-const contestedEach = 6
+// contestants are the beginnings of the scripts whose Dispatches are contested:
+// half of them do not end at once when they are asked to, so that their stop
+// takes time.
+var contestants = []string{"", stubborn, "", stubborn, "", stubborn}
+
+const stubborn = "trap '' TERM\n"
 
 // contest starts workers, lets all clients end them at the same time while the
 // hub is killed once, and returns how often each state was reached.
@@ -140,7 +144,7 @@ func contest(t *testing.T, h *Hub, hist *history, seed uint64) (kills int, ends 
 	defer cancel()
 	run := h.NewRun("contest")
 	var all []*contested
-	for _, w := range run.heldWorkers(t, contestedEach) {
+	for _, w := range run.heldWorkers(t, contestants...) {
 		all = append(all, &contested{Worker: w, operator: h.Client(""), worker: w.Client()})
 	}
 	until, over := context.WithCancel(ctx)
@@ -215,6 +219,6 @@ func TestHistory_Settlement(t *testing.T) {
 		}
 		kills, again, lost = kills+killed, again+hist.repeated.Load(), lost+hist.lost.Load()
 	}
-	t.Logf("%d kills; %d Dispatches: %v", kills, rounds*contestedEach, ends)
+	t.Logf("%d kills; %d Dispatches: %v", kills, rounds*len(contestants), ends)
 	t.Logf("calls: %v; %d repeated, %d never answered", calls, again, lost)
 }
