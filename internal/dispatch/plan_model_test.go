@@ -81,9 +81,18 @@ func (m *planModel) draw(t *rapid.T) *planned {
 	return rapid.SampledFrom(m.tasks).Draw(t, "task")
 }
 
+// maxPlanned keeps the Tasks few, so that much happens to each.
+const maxPlanned = 4
+
 // create adds a Task behind up to three others, at times also behind one that is
 // missing, which is refused.
 func (m *planModel) create(t *rapid.T) {
+	if len(m.tasks) == maxPlanned {
+		t.Skip("there are enough Tasks")
+	}
+	if rapid.IntRange(0, 5).Draw(t, "circle") == 0 {
+		m.circle(t)
+	}
 	p, ids := &planned{}, []hub.TaskID{}
 	for range rapid.IntRange(0, min(3, len(m.tasks))).Draw(t, "dependencies") {
 		d := m.draw(t)
@@ -119,10 +128,13 @@ func (m *planModel) circle(t *rapid.T) {
 	}
 }
 
+// wished are the states that people ask for, the usual ones more often.
+var wished = append([]hub.TaskState{"", hub.TaskReady, hub.TaskReady, hub.TaskCancelled, hub.TaskCompleted}, hub.TaskStates...)
+
 // update asks for any state, or for none and another title.
 func (m *planModel) update(t *rapid.T) {
 	p := m.draw(t)
-	in := run.UpdateInput{Task: p.id, Change: hub.TaskChange{Title: "new", State: rapid.SampledFrom(append([]hub.TaskState{""}, hub.TaskStates...)).Draw(t, "state")}}
+	in := run.UpdateInput{Task: p.id, Change: hub.TaskChange{Title: "new", State: rapid.SampledFrom(wished).Draw(t, "state")}}
 	outdated := rapid.IntRange(0, 5).Draw(t, "outdated") == 0
 	if outdated {
 		in.IfMatch = `"v0"`
@@ -195,6 +207,9 @@ func (m *planModel) happen(t *rapid.T) {
 		t.Skip("nothing was started")
 	}
 	d := rapid.SampledFrom(m.tries).Draw(t, "dispatch")
+	if last := m.tries[len(m.tries)-1]; rapid.Bool().Draw(t, "the last") {
+		d = last
+	}
 	what := rapid.SampledFrom([]string{"succeeded", "failed", "cancelled", "exit", "stop", "stop proved", "stop lost", "abandon"}).Draw(t, "event")
 	switch err := m.w.happen(d.of.id, d.id, what); {
 	case hub.IsCode(err, hub.CodeRelayQuotaExceeded):
@@ -261,8 +276,9 @@ func TestModel_Plan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &planModel{w: w}
 		m.run, _ = w.newRun()
-		t.Repeat(map[string]func(*rapid.T){
-			"create": m.create, "circle": m.circle, "update": m.update, "start": m.start, "happen": m.happen, "": m.invariants,
-		})
+		actions := map[string]func(*rapid.T){"create": m.create, "update": m.update, "start": m.start, "happen": m.happen, "": m.invariants}
+		for range 2 { // long lives of few Tasks
+			t.Repeat(actions)
+		}
 	})
 }
