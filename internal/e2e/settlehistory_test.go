@@ -203,7 +203,7 @@ func (c *contested) mailedOnce(t *testing.T, run Coordinator) string {
 func TestHistory_Settlement(t *testing.T) {
 	t.Parallel()
 	h := StartHub(t, "mac")
-	rounds, first := scaled(t, 3, 12, 120), uint64(time.Now().UnixNano())
+	rounds, first := scaled(t, 2, 12, 120), uint64(time.Now().UnixNano())
 	t.Logf("seed: %d", first)
 	kills, calls, ends := 0, map[string]int{}, map[string]int{}
 	var again, lost int64
