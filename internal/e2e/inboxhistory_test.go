@@ -73,7 +73,7 @@ func (x *sharedInbox) during(t *testing.T, h *Hub, hist *history, seed uint64, k
 	done, err := hist.killing(ctx, h, rand.New(rand.NewPCG(seed, historyClients)), kills, 60)
 	close(over)
 	wg.Wait()
-	if err != nil || done != kills {
+	if err := errors.Join(err, ctx.Err()); err != nil || done != kills {
 		t.Fatalf("%d of %d kills: %v", done, kills, err)
 	}
 	if err := x.empty(ctx, hist.asker(rand.New(rand.NewPCG(seed, historyClients+1)))); err != nil {
