@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
 	"github.com/wavehub/wavehub/openapi/api"
@@ -16,7 +17,8 @@ func (s *Server) requestDetail(rx store.Rx, rec store.Receipt) (api.RequestDetai
 	q := &out.Request
 	q.RequestId, q.Operation, q.State = string(rec.Key), rec.Op, api.RequestDetailRequestState(rec.State)
 	q.Stage, q.CreatedAt, out.Response = null(rec.Stage), at(rec.CreatedAt), json.RawMessage("null")
-	if len(rec.Body) == 0 {
+	q.Object, q.BodyExpired = null(rec.Object), receipt.BodyExpired(rec, rx.Now())
+	if q.BodyExpired || len(rec.Body) == 0 {
 		return out, nil
 	}
 	shown, err := s.recordedAnswer(rx, rec)
@@ -36,8 +38,8 @@ func (s *Server) recordedAnswer(rx store.Rx, rec store.Receipt) (any, error) {
 		return mapped(rec, func(b run.Bound) (any, error) { return s.withToken(rx, b) })
 	case "createTask", "updateTask":
 		return mapped(rec, func(c run.Created) (any, error) {
-			t, err := rx.Task(c.Task.ID)
-			c.Task.Spec = t.Spec
+			var err error
+			c.Task, err = run.Recall(rx, c.Task, "")
 			return taskResult(c), err
 		})
 	case "startWorker":

@@ -149,6 +149,7 @@ func (x *hubParts) start(loops *group.Group) {
 		"peers":  func(ctx context.Context) error { return x.fed.follow(ctx, x.bus) },
 		"relays": x.fed.home.Run,
 		"fences": x.work.Fences,
+		"sweep":  x.sweep,
 	} {
 		loops.Go(func(ctx context.Context) {
 			if err := loop(ctx); err != nil && ctx.Err() == nil {

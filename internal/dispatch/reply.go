@@ -76,7 +76,7 @@ func answer(tx store.Tx, d hub.Dispatch, question, m hub.Message) (Sent, error) 
 	if err != nil {
 		return Sent{}, err
 	}
-	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
+	out := sentOf(m)
 	switch {
 	case !changed:
 		out.Message = q.AnswerID

@@ -41,6 +41,7 @@ const (
 
 // Sent is the answer to a send. Seq is 0 while the message is on its way.
 type Sent struct {
+	Run      hub.RunID     `json:"-"`
 	Message  hub.MessageID `json:"message_id"`
 	Seq      int64         `json:"seq"`
 	State    string        `json:"state"`
@@ -53,6 +54,14 @@ type Sent struct {
 
 // Mut returns the mutation, for the receipt gate.
 func (s *Sent) Mut() *hub.Mutation { return &s.Mutation }
+
+// Subject is the message.
+func (s *Sent) Subject() (hub.RunID, string) { return s.Run, string(s.Message) }
+
+// sentOf is the answer for m while its sequence is not known.
+func sentOf(m hub.Message) Sent {
+	return Sent{Run: m.Run, Message: m.ID, State: SentAccepted, Thread: m.Thread}
+}
 
 // Send accepts one message: after it returns, no crash loses it.
 func (s *Service) Send(ctx context.Context, r receipt.Request, in SendInput) (Sent, error) {
@@ -120,8 +129,9 @@ func acceptFromOperator(tx store.Tx, p hub.Principal, in SendInput) (Sent, error
 		if _, err := tx.Run(id); err != nil {
 			return Sent{}, err
 		}
-		seq, err := tx.Append(m)
-		return Sent{Message: m.ID, Seq: seq, State: SentAccepted, Thread: m.Thread}, err
+		out := sentOf(m)
+		out.Seq, err = tx.Append(m)
+		return out, err
 	}
 	id, ok := in.To.Dispatch()
 	if !ok {
@@ -163,7 +173,7 @@ func sendToWorker(tx store.Tx, d hub.Dispatch, m hub.Message) (Sent, error) {
 		return Sent{}, inactive(d.ID, "is "+string(d.State)+" and takes no more messages")
 	}
 	m.Run, m.To = d.Run, d.ID.Box()
-	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
+	out := sentOf(m)
 	qs, err := tx.PendingQuestions(d.ID)
 	if err != nil {
 		return out, err
@@ -216,7 +226,7 @@ func deliver(tx store.Tx, a hub.Attachment, m hub.Message, reserve int64) (Sent,
 	if err := hub.CheckMessage(m); err != nil {
 		return Sent{}, err
 	}
-	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
+	out := sentOf(m)
 	if a.Home == "" {
 		seq, err := tx.Append(m)
 		out.Seq = seq
@@ -281,7 +291,7 @@ func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, re
 	if err != nil {
 		return Sent{}, err
 	}
-	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
+	out := sentOf(m)
 	out.Verdict, out.Reason, out.Seq, err = settleReport(tx, d, r, m)
 	return out, err
 }
@@ -304,7 +314,9 @@ func acceptQuestion(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) 
 	}
 	if pending {
 		old, err := tx.Message(q.Message)
-		return Sent{Message: q.Message, Seq: old.Seq, State: SentAccepted, Thread: q.Message}, err
+		out := sentOf(old)
+		out.Seq = old.Seq
+		return out, err
 	}
 	if m.Payload, err = json.Marshal(map[string]any{"options": in.Options, "task_id": a.Task, "dispatch_id": a.Dispatch}); err != nil {
 		return Sent{}, err

@@ -171,8 +171,12 @@ type Receipt struct {
 // Mut returns the mutation, for the receipt gate.
 func (r *Receipt) Mut() *Mutation { return &r.Mutation }
 
+// Subject is the Dispatch.
+func (r *Receipt) Subject() (RunID, string) { return r.Run, string(r.Dispatch) }
+
 // StopResult is the answer to stop and abandon.
 type StopResult struct {
+	Run            RunID         `json:"-"`
 	Dispatch       DispatchID    `json:"dispatch_id"`
 	State          DispatchState `json:"state"`
 	AlreadySettled bool          `json:"already_settled"`
@@ -186,6 +190,9 @@ type StopResult struct {
 
 // Mut returns the mutation, for the receipt gate.
 func (r *StopResult) Mut() *Mutation { return &r.Mutation }
+
+// Subject is the Dispatch.
+func (r *StopResult) Subject() (RunID, string) { return r.Run, string(r.Dispatch) }
 
 // Observation is what the owner can say of a worker now, in separate facts.
 type Observation struct {

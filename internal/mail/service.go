@@ -181,8 +181,8 @@ func (s *Service) record(tx store.Tx, r receipt.Request, b Batch, found, running
 }
 
 func recordOf(tx store.Tx, r receipt.Request, state store.ReceiptState, b Batch) (store.Receipt, error) {
-	rec, err := r.Record(tx.Now(), state, b)
-	rec.Generation, rec.Object, rec.Run = b.generation, string(b.Delivery), b.Run
+	rec, err := r.Record(tx.Now(), state, &b)
+	rec.Generation = b.generation
 	return rec, err
 }
 

@@ -78,7 +78,7 @@ func run[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Operat
 
 func perform[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Operation[T]) (T, error) {
 	r := fl.req
-	if err := prepare(ctx, g, r, op.Prepare); err != nil {
+	if err := Prepare(ctx, g.w, r, op.Prepare); err != nil {
 		return *new(T), err
 	}
 	fl.begun.Store(true)
@@ -117,9 +117,11 @@ func underWay(r Request, err error) error {
 	return e
 }
 
-func prepare(ctx context.Context, g *Gate, r Request, fn func(context.Context) error) error {
+// Prepare runs fn, which looks at the world outside of the store, unless r is
+// on record: a recorded answer does not depend on the world any more.
+func Prepare(ctx context.Context, s store.Reader, r Request, fn func(context.Context) error) error {
 	var found bool
-	err := g.w.View(ctx, func(rx store.Rx) (err error) {
+	err := s.View(ctx, func(rx store.Rx) (err error) {
 		_, found, err = Find(rx, r)
 		return err
 	})
@@ -148,7 +150,7 @@ func begin[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Opera
 			return err
 		}
 		P(&out).Mut().RequestID = r.Key
-		if rec, err = r.Record(tx.Now(), store.ReceiptRunning, &out); err != nil {
+		if rec, err = r.Record(tx.Now(), store.ReceiptRunning, P(&out)); err != nil {
 			return err
 		}
 		return tx.PutReceipt(rec)
@@ -175,7 +177,7 @@ func finish[T any, P Result[T]](ctx context.Context, g *Gate, r Request, out T, 
 	stored := out
 	P(&stored).Mut().Replayed = false
 	return g.w.Update(ctx, store.Settle, func(tx store.Tx) error {
-		rec, err := r.Record(tx.Now(), state, &stored)
+		rec, err := r.Record(tx.Now(), state, P(&stored))
 		if err != nil {
 			return err
 		}

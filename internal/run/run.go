@@ -47,6 +47,9 @@ type Bound struct {
 // Mut returns the mutation, for the receipt gate.
 func (b *Bound) Mut() *hub.Mutation { return &b.Mutation }
 
+// Subject is the Run.
+func (b *Bound) Subject() (hub.RunID, string) { return b.Run.ID, string(b.Run.ID) }
+
 // Bond is one consumer generation. Token is derived for every answer and never
 // stored; it is empty once the generation is fenced.
 type Bond struct {

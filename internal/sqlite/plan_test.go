@@ -23,6 +23,7 @@ func TestPlans(t *testing.T) {
 	for name, want := range map[string]struct{ query, index string }{
 		"Receipt":            {receiptQuery, "receipts"},
 		"UnfinishedReceipts": {unfinished, "receipts_running"},
+		"SweepReceipts":      {oldReceipts, "PRIMARY KEY"},
 		"Credential":         {credentialQuery, "credentials"},
 		"Run":                {runQuery, "runs"},
 		"RunList":            {runPage, "PRIMARY KEY"},

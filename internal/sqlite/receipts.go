@@ -12,6 +12,12 @@ const (
 	receiptQuery = `SELECT ` + receiptCols + ` FROM receipts WHERE space = ? AND key = ?`
 	unfinished   = `SELECT COUNT(*) FROM receipts WHERE principal = ? AND state = 'running'`
 
+	oldReceipts = `SELECT rid, created_at FROM receipts
+		WHERE rid > (SELECT receipts_swept FROM meta WHERE id = 1) ORDER BY rid LIMIT ?`
+	dropBodies = `UPDATE receipts SET body = NULL
+		WHERE rid > (SELECT receipts_swept FROM meta WHERE id = 1) AND rid <= ? AND state = 'done'`
+	setSwept = `UPDATE meta SET receipts_swept = ? WHERE id = 1`
+
 	credentialCols  = "sum, kind, subject, home, generation"
 	credentialQuery = `SELECT ` + credentialCols + ` FROM credentials WHERE sum = ?`
 )
@@ -54,6 +60,29 @@ func (tx *Tx) SaveReceipt(r store.Receipt) error {
 func (tx *Tx) UnfinishedReceipts(principal string) (int, error) {
 	n, _, err := one(tx.querier, scanInt, unfinished, principal)
 	return n, wrap(err, "counting the receipts of %s", principal)
+}
+
+// SweepReceipts implements store.Receipts. Receipts are appended, so that their
+// rid orders them by age; it stops at the first one that is too young.
+func (tx *Tx) SweepReceipts(before hub.Micros, limit int) (passed int, err error) {
+	last := int64(0)
+	err = tx.each(func(s scanner) (bool, error) {
+		var rid int64
+		var made hub.Micros
+		if err := s.Scan(&rid, &made); err != nil || made >= before {
+			return false, err
+		}
+		last, passed = rid, passed+1
+		return true, nil
+	}, oldReceipts, limit)
+	if err != nil || passed == 0 {
+		return 0, wrap(err, "looking for old receipts")
+	}
+	if _, err := tx.exec(dropBodies, last); err != nil {
+		return 0, wrap(err, "dropping old answers")
+	}
+	_, err = tx.exec(setSwept, last)
+	return passed, wrap(err, "noting the sweep")
 }
 
 func scanInt(s scanner, n *int) error { return s.Scan(n) }

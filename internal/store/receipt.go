@@ -40,6 +40,10 @@ type Receipts interface {
 	ReceiptReader
 	PutReceipt(Receipt) error
 	SaveReceipt(Receipt) error
+	// SweepReceipts drops the bodies of finished receipts that were made before
+	// the instant. It looks at up to limit receipts, oldest first, behind those
+	// of the last sweep, and returns at how many it looked.
+	SweepReceipts(before hub.Micros, limit int) (int, error)
 	// UnfinishedReceipts counts the running ones of a principal.
 	UnfinishedReceipts(principal string) (int, error)
 }

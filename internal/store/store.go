@@ -60,7 +60,7 @@ type Tx interface {
 	Signal(hub.Signal)
 }
 
-// Rx is one read snapshot.
+// Rx is one read snapshot. Now is one instant for all of it.
 type Rx interface {
 	ReceiptReader
 	CredentialReader
@@ -74,6 +74,7 @@ type Rx interface {
 	PeerReader
 	RepoReader
 	Identity
+	Now() hub.Micros
 	Counts() (Counts, error)
 	// IDsFrom are the first two ids of a kind (hub.PrefixRun and so on) that
 	// begin with the text; IDsEnding those of a Run, Task or Dispatch that end

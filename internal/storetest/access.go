@@ -35,6 +35,26 @@ func (f *fixture) unfinished(principal string, want int) {
 	f.update(func(tx store.Tx) error { return same(f, want)(tx.UnfinishedReceipts(principal)) })
 }
 
+// sweptReceipts: a sweep goes on where the last one ended, stops at what is too
+// young and leaves unfinished receipts as they are.
+func sweptReceipts(f *fixture) {
+	n := 0
+	var all []store.Receipt
+	for i, state := range []store.ReceiptState{store.ReceiptDone, store.ReceiptRunning, store.ReceiptDone, store.ReceiptDone, store.ReceiptDone} {
+		r := filled[store.Receipt](&n)
+		r.State, r.CreatedAt = state, hub.Micros(i+1)
+		all = append(all, r)
+		f.update(func(tx store.Tx) error { return tx.PutReceipt(r) })
+	}
+	all[0].Body, all[2].Body = nil, nil
+	for _, want := range []int{2, 1, 0} {
+		f.update(func(tx store.Tx) error { return same(f, want)(tx.SweepReceipts(4, 2)) })
+	}
+	for _, r := range all {
+		f.view(func(rx store.Rx) error { return found(f, r)(rx.Receipt(r.Space, r.Key)) })
+	}
+}
+
 // first returns the first error.
 func first(errs ...error) error {
 	for _, err := range errs {

@@ -46,7 +46,7 @@ func (s *Service) Stop(ctx context.Context, r receipt.Request, in StopInput) (hu
 
 func stopResult(d hub.Dispatch, already bool) hub.StopResult {
 	return hub.StopResult{
-		Dispatch: d.ID, State: d.State, AlreadySettled: already, Action: hub.ActionNone,
+		Run: d.Run, Dispatch: d.ID, State: d.State, AlreadySettled: already, Action: hub.ActionNone,
 		Residuals: []hub.Resource{}, NextCommands: [][]string{},
 	}
 }
