@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
@@ -43,6 +44,11 @@ func (s *Server) recordedAnswer(rx store.Rx, rec store.Receipt) (any, error) {
 			return taskResult(c), err
 		})
 	case "startWorker":
+		if rec.State == store.ReceiptRunning {
+			r, err := s.cfg.Work.Started(rx, hub.DispatchID(rec.Object))
+			r.Mutation.RequestID = rec.Key
+			return startReceipt(r), err
+		}
 		return mapped(rec, pure(startReceipt))
 	case "stopWorker", "abandonWorker":
 		return mapped(rec, pure(stopResult))
@@ -69,13 +75,11 @@ func pure[T, Shown any](show func(T) Shown) func(T) (any, error) {
 }
 
 // withToken derives the secret of a binding that is still the present one.
-func (s *Server) withToken(rx store.RunReader, b run.Bound) (any, error) {
+func (s *Server) withToken(rx store.Rx, b run.Bound) (any, error) {
 	if b.Binding == nil {
 		return runBound(b), nil
 	}
-	r, err := rx.Run(b.Binding.Run)
-	if err == nil && r.Generation == b.Binding.Generation {
-		b.Binding.Token = s.cfg.Runs.Tokens.Consumer(r.ID, r.Generation)
-	}
+	var err error
+	b.Binding.Token, err = s.cfg.Runs.Token(rx, *b.Binding)
 	return runBound(b), err
 }

@@ -41,15 +41,17 @@ const (
 
 // Sent is the answer to a send. Seq is 0 while the message is on its way.
 type Sent struct {
-	Run      hub.RunID     `json:"-"`
-	Message  hub.MessageID `json:"message_id"`
-	Seq      int64         `json:"seq"`
-	State    string        `json:"state"`
-	Verdict  hub.Verdict   `json:"verdict"`
-	Reason   string        `json:"reason"`
-	Thread   hub.MessageID `json:"thread_id"`
-	Pending  hub.MessageID `json:"pending_question"`
-	Mutation hub.Mutation  `json:"mutation"`
+	Run hub.RunID `json:"run_id"`
+	// Generation is the consumer's, of a reply; else 0.
+	Generation int64         `json:"generation,omitempty"`
+	Message    hub.MessageID `json:"message_id"`
+	Seq        int64         `json:"seq"`
+	State      string        `json:"state"`
+	Verdict    hub.Verdict   `json:"verdict"`
+	Reason     string        `json:"reason"`
+	Thread     hub.MessageID `json:"thread_id"`
+	Pending    hub.MessageID `json:"pending_question"`
+	Mutation   hub.Mutation  `json:"mutation"`
 }
 
 // Mut returns the mutation, for the receipt gate.
@@ -61,6 +63,18 @@ func (s *Sent) Subject() (hub.RunID, string) { return s.Run, string(s.Message) }
 // sentOf is the answer for m while its sequence is not known.
 func sentOf(m hub.Message) Sent {
 	return Sent{Run: m.Run, Message: m.ID, State: SentAccepted, Thread: m.Thread}
+}
+
+// sentBefore is the answer for a message that an equal one was before; here
+// says that its mailbox is one of this hub.
+func sentBefore(tx store.MailReader, id hub.MessageID, here bool) (Sent, error) {
+	m, err := tx.Message(id)
+	out := sentOf(m)
+	out.Seq = m.Seq
+	if !here {
+		out.State = SentQueued
+	}
+	return out, err
 }
 
 // Send accepts one message: after it returns, no crash loses it.
@@ -313,10 +327,7 @@ func acceptQuestion(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) 
 		return Sent{}, err
 	}
 	if pending {
-		old, err := tx.Message(q.Message)
-		out := sentOf(old)
-		out.Seq = old.Seq
-		return out, err
+		return sentBefore(tx, q.Message, a.Home == "")
 	}
 	if m.Payload, err = json.Marshal(map[string]any{"options": in.Options, "task_id": a.Task, "dispatch_id": a.Dispatch}); err != nil {
 		return Sent{}, err

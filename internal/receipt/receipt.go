@@ -160,6 +160,23 @@ func Save(tx store.Receipts, rec store.Receipt) error {
 	return tx.SaveReceipt(rec)
 }
 
+// Close records out as the answer of a request whose caller may be gone, final
+// or still open. It does nothing to a record that is done, or if there is none.
+func Close(tx store.Receipts, space string, key hub.RequestID, out Answer, final bool) error {
+	rec, ok, err := tx.Receipt(space, key)
+	if err != nil || !ok || rec.State == store.ReceiptDone {
+		return err
+	}
+	if rec.Body, err = json.Marshal(out); err != nil {
+		return fmt.Errorf("recording %s: %w", rec.Op, err)
+	}
+	rec.State = store.ReceiptUnknown
+	if final {
+		rec.State = store.ReceiptDone
+	}
+	return tx.SaveReceipt(rec)
+}
+
 type authTx interface {
 	store.CredentialReader
 	Peer(hub.PeerID) (hub.Peer, error)

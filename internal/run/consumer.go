@@ -57,9 +57,16 @@ func holder(tx store.RunReader, r hub.Run) string {
 		return "one bound to the terminal " + b.Context
 	case r.Generation == 0:
 		return "never had one"
+	case released(tx, r):
+		return "none since its terminal took another Run"
 	default:
 		return "at most one that holds a consumer token"
 	}
+}
+
+func released(tx store.RunReader, r hub.Run) bool {
+	last, err := tx.Audits(r.ID, 1)
+	return err == nil && len(last) == 1 && last[0].Action == auditReleased
 }
 
 func fenced(r hub.Run) error {

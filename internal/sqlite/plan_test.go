@@ -22,7 +22,7 @@ func TestPlans(t *testing.T) {
 	defer func() { s.readers.free <- c }()
 	for name, want := range map[string]struct{ query, index string }{
 		"Receipt":            {receiptQuery, "receipts"},
-		"UnfinishedReceipts": {unfinished, "receipts_running"},
+		"UnfinishedReceipts": {unfinished, "receipts_unfinished"},
 		"SweepReceipts":      {oldReceipts, "PRIMARY KEY"},
 		"Credential":         {credentialQuery, "credentials"},
 		"Run":                {runQuery, "runs"},

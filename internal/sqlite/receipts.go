@@ -10,7 +10,7 @@ import (
 const (
 	receiptCols  = "space, key, principal, generation, op, sum, state, stage, status, body, object, run, created_at"
 	receiptQuery = `SELECT ` + receiptCols + ` FROM receipts WHERE space = ? AND key = ?`
-	unfinished   = `SELECT COUNT(*) FROM receipts WHERE principal = ? AND state = 'running'`
+	unfinished   = `SELECT COUNT(*) FROM receipts WHERE principal = ? AND state IN ('running', 'unknown')`
 
 	oldReceipts = `SELECT rid, created_at FROM receipts
 		WHERE rid > (SELECT receipts_swept FROM meta WHERE id = 1) ORDER BY rid LIMIT ?`
@@ -18,8 +18,9 @@ const (
 		WHERE rid > (SELECT receipts_swept FROM meta WHERE id = 1) AND rid <= ? AND state = 'done'`
 	setSwept = `UPDATE meta SET receipts_swept = ? WHERE id = 1`
 
-	credentialCols  = "sum, kind, subject, home, generation"
-	credentialQuery = `SELECT ` + credentialCols + ` FROM credentials WHERE sum = ?`
+	credentialCols   = "sum, kind, subject, home, generation"
+	deleteCredential = `DELETE FROM credentials WHERE sum = ?`
+	credentialQuery  = `SELECT ` + credentialCols + ` FROM credentials WHERE sum = ?`
 )
 
 var (
@@ -108,4 +109,10 @@ func (tx *Tx) PutCredential(c store.Credential) error {
 		err = fmt.Errorf("putting a credential: another %s credential has this sum", have.Kind)
 	}
 	return err
+}
+
+// DeleteCredential implements store.Credentials.
+func (tx *Tx) DeleteCredential(sum string) error {
+	_, err := tx.exec(deleteCredential, sum)
+	return wrap(err, "deleting a credential")
 }

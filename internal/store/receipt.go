@@ -9,6 +9,7 @@ type ReceiptState string
 const (
 	ReceiptRunning ReceiptState = "running" // accepted, not answered
 	ReceiptUnknown ReceiptState = "unknown" // answered outcome_unknown: may be observed again
+	ReceiptRefused ReceiptState = "refused" // ended without an effect: may be tried again
 	ReceiptDone    ReceiptState = "done"
 )
 
@@ -44,7 +45,7 @@ type Receipts interface {
 	// the instant. It looks at up to limit receipts, oldest first, behind those
 	// of the last sweep, and returns at how many it looked.
 	SweepReceipts(before hub.Micros, limit int) (int, error)
-	// UnfinishedReceipts counts the running ones of a principal.
+	// UnfinishedReceipts counts a principal's that are running or unknown.
 	UnfinishedReceipts(principal string) (int, error)
 }
 
@@ -79,4 +80,6 @@ type CredentialReader interface {
 type Credentials interface {
 	CredentialReader
 	PutCredential(Credential) error
+	// DeleteCredential ends what a token proved; there may be none.
+	DeleteCredential(sum string) error
 }

@@ -23,7 +23,10 @@ func receipts(f *fixture) {
 	f.unfinished(a.Principal, 1)
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutReceipt(a) })
 	c := filled[store.Receipt](&n)
-	c.Space, c.Key, c.Principal = a.Space, a.Key, a.Principal
+	c.Space, c.Key, c.Principal, c.State = a.Space, a.Key, a.Principal, store.ReceiptUnknown
+	f.update(func(tx store.Tx) error { return tx.SaveReceipt(c) })
+	f.unfinished(a.Principal, 1)
+	c.State = store.ReceiptDone
 	f.update(func(tx store.Tx) error { return tx.SaveReceipt(c) })
 	f.view(func(rx store.Rx) error { return found(f, c)(rx.Receipt(a.Space, a.Key)) })
 	f.unfinished(a.Principal, 0)
@@ -77,6 +80,11 @@ func credentials(f *fixture) {
 	other.Sum = c.Sum
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutCredential(other) })
 	f.view(func(rx store.Rx) error { return found(f, c)(rx.Credential(c.Sum)) })
+	f.update(func(tx store.Tx) error { return first(tx.DeleteCredential(c.Sum), tx.DeleteCredential(c.Sum)) })
+	f.view(func(rx store.Rx) error {
+		_, ok, err := rx.Credential(c.Sum)
+		return f.absent("a deleted credential", ok, err)
+	})
 }
 
 func peers(f *fixture) {

@@ -67,7 +67,7 @@ func (s *Service) StartFor(ctx context.Context, r receipt.Request, home hub.Peer
 			shown.Receipt.Mutation = begun.Mutation
 			return shown.Receipt, err
 		},
-		Unknown: openStart,
+		Unknown: openStart, Open: left,
 	})
 }
 

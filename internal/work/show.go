@@ -44,8 +44,7 @@ func (s *Service) recorded(ctx context.Context, id hub.DispatchID) (out Shown, e
 		if out.Dispatch, err = rx.Dispatch(id); err != nil {
 			return err
 		}
-		out.Receipt, err = s.startReceipt(rx, out.Dispatch)
-		out.Receipt.DispatchState = out.Dispatch.State
+		out.Receipt, err = s.Started(rx, id)
 		return err
 	})
 	return out, err

@@ -32,7 +32,7 @@ func (s *Service) Start(ctx context.Context, r receipt.Request, in StartInput) (
 	if in.On != "" {
 		op = s.remoteStart(r, in)
 	}
-	op.Class, op.Unknown = store.New, openStart
+	op.Class, op.Unknown, op.Open = store.New, openStart, left
 	if in.NoWait {
 		op.Perform = s.later(op.Perform)
 	}
@@ -41,6 +41,14 @@ func (s *Service) Start(ctx context.Context, r receipt.Request, in StartInput) (
 
 // openStart reports whether a start's answer may still change.
 func openStart(r hub.Receipt) bool { return r.State == hub.StartOutcomeUnknown }
+
+// left is the answer to a caller whose start goes on without it.
+func left(begun hub.Receipt) hub.Receipt {
+	begun.State, begun.FailedStage = hub.StartOutcomeUnknown, begun.Stage
+	begun.LastError = "the start goes on and its end was not waited for"
+	begun.NextCommands = inspectCommands(begun.Dispatch)
+	return begun
+}
 
 // later answers with the receipt as it was begun and performs on its own.
 func (s *Service) later(perform func(context.Context, hub.Receipt) (hub.Receipt, error)) func(context.Context, hub.Receipt) (hub.Receipt, error) {

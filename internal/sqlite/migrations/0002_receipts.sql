@@ -1,0 +1,6 @@
+-- How far the sweep of old answers has come, a rid of receipts.
+ALTER TABLE meta ADD COLUMN receipts_swept INTEGER NOT NULL DEFAULT 0;
+
+-- Unfinished are those whose outcome is not known, running or not.
+DROP INDEX receipts_running;
+CREATE INDEX receipts_unfinished ON receipts (principal) WHERE state IN ('running', 'unknown');
