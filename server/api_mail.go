@@ -12,7 +12,6 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/mail"
 	"github.com/wavehub/wavehub/internal/receipt"
-	"github.com/wavehub/wavehub/internal/store"
 	"github.com/wavehub/wavehub/openapi/api"
 )
 
@@ -116,28 +115,12 @@ func messageTypes(types []api.MessageType) []hub.MessageType {
 	return out
 }
 
-// GetMessage shows one message and how far it has come. A Dispatch sees only
-// what it sent or what was sent to it.
+// GetMessage shows one message and how far it has come.
 func (s apiHandlers) GetMessage(w http.ResponseWriter, r *http.Request, id api.MessageParam) {
-	p := callOf(r).principal
-	var out api.MessageOnly
-	err := s.cfg.Store.View(r.Context(), func(rx store.Rx) error {
-		m, err := rx.Message(hub.MessageID(id))
-		if err != nil {
-			return err
-		}
-		if own := hub.DispatchID(p.ID).Box(); p.Kind == hub.DispatchCap && m.From != string(own) && m.To != own {
-			return hub.Errorf(hub.CodeMessageNotFound, "there is no message %s", id)
-		}
-		state, err := deliveryOf(rx, m)
-		if err != nil {
-			return err
-		}
-		verdict, reason, err := rx.VerdictOf(m.ID)
-		out = api.MessageOnly{Message: messageOf(m), Delivery: state, Verdict: null(verdict), Reason: reason}
-		return err
-	})
-	s.reply(w, r, http.StatusOK, out, err)
+	out, err := s.cfg.Dispatch.Message(r.Context(), callOf(r).principal, hub.MessageID(id))
+	s.reply(w, r, http.StatusOK, api.MessageOnly{
+		Message: messageOf(out.Message), Delivery: api.MessageOnlyDelivery(out.Delivery), Verdict: null(out.Verdict), Reason: out.Reason,
+	}, err)
 }
 
 // sendInput is the use-case's argument; the server never takes a sender.

@@ -23,7 +23,7 @@ func (Access) Consume(tx mail.AccessTx, p hub.Principal, box hub.Box) (int64, hu
 	if err != nil {
 		return 0, "", err
 	}
-	if a.Capability == hub.CapFenced || a.Capability == hub.CapSettled {
+	if a.Capability.Ended() {
 		return 0, "", inactive(a.Dispatch, "has ended")
 	}
 	return dispatchGeneration, a.Run, nil

@@ -95,7 +95,11 @@ func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
 	in.Receipt.DispatchState = nd.State
 	silent := nd.State == hub.Failed && !in.Answered || nd.State == hub.Stopped && d.State == hub.StopUnknown
 	if changed && silent {
-		if err := postEnd(tx, nd, "The start failed: "+in.Receipt.LastError); err != nil {
+		text := "The start failed: " + in.Receipt.LastError
+		if nd.State == hub.Stopped {
+			text = "The worker never ran: " + in.Receipt.LastError
+		}
+		if err := postEnd(tx, nd, text); err != nil {
 			return in.Receipt, err
 		}
 	}

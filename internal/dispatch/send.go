@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -225,7 +224,7 @@ func acceptFromWorker(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) 
 	case hub.TypeQuestion:
 		return acceptQuestion(tx, a, in, m)
 	default:
-		if a.Capability == hub.CapSettled || a.Capability == hub.CapFenced {
+		if a.Capability.Ended() {
 			return Sent{}, inactive(a.Dispatch, "has ended")
 		}
 		if m.Payload, err = in.payload(); err != nil {
@@ -257,8 +256,7 @@ func toHome(a hub.Attachment) store.QueueKey {
 	return store.QueueKey{Peer: a.Home, Dispatch: a.Dispatch, Direction: hub.ToHome}
 }
 
-// acceptReport takes a worker_done. The first one of an active capability has
-// the queue's reserved room; later ones are judged at home like any other.
+// acceptReport takes a worker_done, which its home judges.
 func acceptReport(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) (Sent, error) {
 	r := in.Report
 	if err := r.Check(a.Task, a.Dispatch); err != nil {
@@ -270,32 +268,25 @@ func acceptReport(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) (S
 		return Sent{}, e
 	}
 	r.Evidence = hub.EvidenceReport
-	reserve, err := admitReport(&a, r.Sum(m.Body), tx.Now())
+	return commitReport(tx, a, r, m, tx.Now())
+}
+
+// commitReport settles at home, or queues the report for the home. at is when
+// the worker was last heard of.
+func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, at hub.Micros) (Sent, error) {
+	var err error
+	if m.Payload, err = encode(r); err != nil {
+		return Sent{}, err
+	}
+	if err := hub.CheckMessage(m); err != nil {
+		return Sent{}, err
+	}
+	reserve, err := admitReport(&a, r.Sum(m.Body), m.Bytes())
 	if err != nil {
 		return Sent{}, err
 	}
-	return commitReport(tx, a, r, m, reserve)
-}
-
-// admitReport notes the report on the attachment.
-func admitReport(a *hub.Attachment, sum string, now hub.Micros) (reserve int64, err error) {
-	if a.Capability == hub.CapActive {
-		reserve = hub.ReservedReportBytes
-		a.Capability = hub.CapReported
-	} else if a.Late++; a.Late > staleItems {
-		return 0, hub.Errorf(hub.CodeRelayQuotaExceeded, "%s has sent too many reports after its end", a.Dispatch)
-	}
-	a.LastReportAt, a.ReportSum = now, sum
-	return reserve, nil
-}
-
-// commitReport settles at home, or queues the report for the home.
-func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, reserve int64) (Sent, error) {
-	var err error
-	if m.Payload, err = json.Marshal(r); err != nil {
-		return Sent{}, err
-	}
-	if err := errors.Join(hub.CheckMessage(m), tx.SaveAttachment(a)); err != nil {
+	a.LastReportAt = at
+	if err := tx.SaveAttachment(a); err != nil {
 		return Sent{}, err
 	}
 	if a.Home != "" {
@@ -308,6 +299,26 @@ func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, re
 	out := sentOf(m)
 	out.Verdict, out.Reason, out.Seq, err = settleReport(tx, d, r, m)
 	return out, err
+}
+
+// admitReport notes the report on the attachment. That of an active capability
+// has the queue's reserved room; one that repeats it costs nothing; any other is
+// late, under the quota of history.
+func admitReport(a *hub.Attachment, sum string, size int) (reserve int64, err error) {
+	switch {
+	case a.Capability == hub.CapActive:
+		a.Capability, a.ReportSum = hub.CapReported, sum
+		return hub.ReservedReportBytes, nil
+	case sum == a.ReportSum:
+		return 0, nil
+	case a.Late == staleItems || a.LateBytes+size > staleBytes:
+		e := hub.Errorf(hub.CodeRelayQuotaExceeded, "%s has sent %d reports (%d bytes) after its end and no more are kept", a.Dispatch, a.Late, a.LateBytes)
+		e.Hint = "end here: what is reported now changes nothing any more"
+		return 0, e
+	}
+	a.Late++
+	a.LateBytes += size
+	return 0, nil
 }
 
 // acceptQuestion stores a question, or joins the pending one that is equal.
@@ -329,7 +340,7 @@ func acceptQuestion(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) 
 	if pending {
 		return sentBefore(tx, q.Message, a.Home == "")
 	}
-	if m.Payload, err = json.Marshal(map[string]any{"options": in.Options, "task_id": a.Task, "dispatch_id": a.Dispatch}); err != nil {
+	if m.Payload, err = encode(map[string]any{"options": in.Options, "task_id": a.Task, "dispatch_id": a.Dispatch}); err != nil {
 		return Sent{}, err
 	}
 	m.Thread = m.ID

@@ -290,10 +290,11 @@ type Attachment struct {
 	// Tombstone: a stop came before any start; a late start is refused.
 	Tombstone    bool
 	LastReportAt Micros
-	// ReportSum is the hash of the report that was last accepted from the
-	// worker; Late counts reports taken after the capability ended.
+	// ReportSum is the hash of the report that the capability was good for.
+	// Late and LateBytes count the other ones, taken after it or after the end.
 	ReportSum string
 	Late      int
+	LateBytes int
 }
 
 // CapabilityState is what the credential of a Dispatch still may do.
@@ -306,6 +307,9 @@ const (
 	CapSettled  CapabilityState = "settled"
 	CapFenced   CapabilityState = "fenced"
 )
+
+// Ended reports whether the worker takes no more mail.
+func (c CapabilityState) Ended() bool { return c == CapSettled || c == CapFenced }
 
 // PeerStart is the body of a start at a peer: exact bytes are kept and sent
 // again under the same request id.

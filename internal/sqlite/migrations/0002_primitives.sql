@@ -4,3 +4,6 @@ ALTER TABLE meta ADD COLUMN receipts_swept INTEGER NOT NULL DEFAULT 0;
 -- Unfinished are those whose outcome is not known, running or not.
 DROP INDEX receipts_running;
 CREATE INDEX receipts_unfinished ON receipts (principal) WHERE state IN ('running', 'unknown');
+
+-- What a worker's late reports took of their quota.
+ALTER TABLE attachments ADD COLUMN late_bytes INTEGER NOT NULL DEFAULT 0;
