@@ -38,7 +38,7 @@ func (c *Client) Reply(ctx context.Context, message string, in api.Reply, opts .
 func (c *Client) Answer(ctx context.Context, message string, wait time.Duration, opts ...Option) (*api.Answer, error) {
 	return inParts(wait, func(part time.Duration) (*api.Answer, bool, error) {
 		out, err := read[api.Answer](ctx, c, part, opts, func(ctx context.Context) (*http.Response, error) {
-			return c.api.GetAnswer(ctx, message, &api.GetAnswerParams{WaitMs: milliseconds(part)})
+			return c.api.GetAnswer(ctx, message, &api.GetAnswerParams{WaitMs: new(milliseconds(part))})
 		})
 		return out, err == nil && out.TimedOut, err
 	})

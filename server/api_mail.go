@@ -54,7 +54,11 @@ func (s apiHandlers) CheckMailbox(w http.ResponseWriter, r *http.Request, box ap
 // GetAnswer waits for the answer to a question.
 func (s apiHandlers) GetAnswer(w http.ResponseWriter, r *http.Request, id api.MessageParam, params api.GetAnswerParams) {
 	p := callOf(r).principal
-	s.waitFor(w, r, params.WaitMs, func(ctx context.Context, wait time.Duration) (any, error) {
+	ms := int64(mail.MaxWaitMS)
+	if params.WaitMs != nil {
+		ms = *params.WaitMs
+	}
+	s.waitFor(w, r, ms, func(ctx context.Context, wait time.Duration) (any, error) {
 		out, err := s.cfg.Mail.Await(ctx, p, hub.MessageID(id), wait)
 		return answerOf(out), err
 	})

@@ -109,6 +109,9 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request, ops operations
 	if c.op == nil {
 		return fmt.Errorf("the route %s %s is in no document", r.Method, chi.RouteContext(r.Context()).RoutePattern())
 	}
+	if key := hub.RequestID(r.Header.Get("Idempotency-Key")); c.op.mutates() && hub.ValidID(hub.PrefixRequest, string(key)) {
+		c.key = key // a refusal by the guards names it too
+	}
 	if err := receiveBody(w, r, c); err != nil {
 		return err
 	}

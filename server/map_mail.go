@@ -43,9 +43,12 @@ func checkResult(b mail.Batch) api.CheckResult {
 
 func answerOf(a mail.AnswerResult) api.Answer {
 	q := a.Question
-	out := api.Answer{MessageId: string(q.Message), ThreadId: string(q.Message), TimedOut: a.TimedOut}
+	out := api.Answer{
+		MessageId: string(q.Message), ThreadId: string(q.Message), TimedOut: a.TimedOut,
+		ResumeCommand: []string{"wavehub", "ask", "--resume", string(q.Message)},
+	}
 	if q.State == hub.QuestionAnswered {
-		out.Answer, out.AnswerMessageId = &q.Answer, null(q.AnswerID)
+		out.Answer, out.AnswerMessageId, out.ResumeCommand = &q.Answer, null(q.AnswerID), []string{}
 	}
 	return out
 }

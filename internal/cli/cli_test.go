@@ -291,7 +291,7 @@ func TestAsk(t *testing.T) {
 	var waits []string
 	h.handle("GET /v1/messages/msg_1/answer", func(w http.ResponseWriter, r *http.Request) {
 		waits = append(waits, r.URL.Query().Get("wait_ms"))
-		reply(w, 200, "application/json", `{"message_id":"msg_1","thread_id":"msg_1","answer":null,"answer_message_id":null,"timed_out":true}`)
+		reply(w, 200, "application/json", `{"message_id":"msg_1","thread_id":"msg_1","answer":null,"answer_message_id":null,"timed_out":true,"resume_command":["wavehub","ask","--resume","msg_1"]}`)
 	})
 	r := wavehub(t, "ask", "--question", "Q", "--option", "a", "--option", "b, c", "--json")
 	r.want(t, 0)
@@ -312,7 +312,7 @@ func TestAsk(t *testing.T) {
 	h.fail("GET /v1/messages/msg_1/answer", 409, "dispatch_inactive")
 	wavehub(t, "ask", "--resume", "msg_1").want(t, 5, "(dispatch_inactive)")
 	h.handle("GET /v1/messages/msg_1/answer", lose)
-	wavehub(t, "ask", "--question", "Q").want(t, 6, "try: wavehub ask --resume msg_1")
+	wavehub(t, "ask", "--question", "Q", "--json").want(t, 7, `"connection_lost":true`, `"resume_command":["wavehub","ask","--resume","msg_1"]`)
 }
 
 func TestVerdictIsPutIntoTheAnswer(t *testing.T) {
@@ -322,6 +322,8 @@ func TestVerdictIsPutIntoTheAnswer(t *testing.T) {
 	h.on("GET /v1/messages/msg_1/verdict", 200, `{"message_id":"msg_1","verdict":"stale","reason":"stopped","timed_out":false}`)
 	r := wavehub(t, "send", "--type", "worker_done", "--task-id", "task_1", "--dispatch-id", "dispatch_1", "--outcome", "succeeded", "--body", "B", "--wait-verdict", "--json")
 	r.want(t, 5, `"verdict":"stale"`, `"reason":"stopped"`, `"seq":9007199254740993`)
+	h.handle("GET /v1/messages/msg_1/verdict", lose) // the report is stored: it is shown, and its verdict is open
+	wavehub(t, "done", "B", "--wait-verdict", "--json").want(t, 7, `"message_id":"msg_1"`, `"verdict":null`)
 }
 
 func TestInputs(t *testing.T) {

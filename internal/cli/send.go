@@ -125,8 +125,14 @@ func (a *app) sendOn(cmd *cobra.Command, s *session, in client.MessageSend, wait
 		return err
 	}
 	if waitVerdict && out.Verdict == nil {
-		if raw, err = a.awaitVerdict(cmd.Context(), s, raw, out); err != nil {
+		got, err := a.awaitVerdict(cmd.Context(), s, raw, out)
+		switch {
+		case lost(err):
+			a.report(err) // the report is stored all the same: it is shown
+		case err != nil:
 			return err
+		default:
+			raw = got
 		}
 	}
 	if err := a.emit(raw, func(p *printer) { printSent(p, out) }); err != nil {

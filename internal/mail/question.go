@@ -156,7 +156,7 @@ func (s *Service) await(ctx context.Context, woken <-chan struct{}, wait time.Du
 		case <-ctx.Done():
 			return false, ctx.Err()
 		case <-s.Draining:
-			return false, hub.Errorf(hub.CodeHubDraining, "the hub is stopping; the question stays open")
+			return false, hub.Errorf(hub.CodeHubDraining, "the hub is stopping; what is waited for stays as it is")
 		}
 	}
 }
