@@ -12,6 +12,7 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/mail"
 	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/store"
 	"github.com/wavehub/wavehub/openapi/api"
 )
 
@@ -23,6 +24,27 @@ func (s apiHandlers) SendMessage(w http.ResponseWriter, r *http.Request, params 
 			return s.cfg.Dispatch.Send(ctx, q, sendInput(b))
 		},
 		show: answered(http.StatusCreated, sendResult),
+	})
+}
+
+// SendMessages accepts several messages at once.
+func (s apiHandlers) SendMessages(w http.ResponseWriter, r *http.Request, params api.SendMessagesParams) {
+	mutate(s.Server, w, r, verb[api.MessageBatch, dispatch.SentBatch]{
+		key: params.IdempotencyKey,
+		do: func(ctx context.Context, q receipt.Request, b api.MessageBatch) (dispatch.SentBatch, error) {
+			return s.cfg.Dispatch.SendBatch(ctx, q, each(b.Messages, sendInput))
+		},
+		show: answered(http.StatusCreated, batchResult),
+	})
+}
+
+// ListQuestions shows questions, newest first.
+func (s apiHandlers) ListQuestions(w http.ResponseWriter, r *http.Request, params api.ListQuestionsParams) {
+	l := list{"questions", params.Run, string(params.State)}
+	f := store.QuestionFilter{Run: hub.RunID(params.Run), State: hub.QuestionState(params.State)}
+	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		asked, next, err := mail.Asked(rx, f, p)
+		return func(c *string) any { return api.QuestionPage{Questions: each(asked, questionOf), NextCursor: c} }, next, err
 	})
 }
 

@@ -54,6 +54,8 @@ func (s *Server) recordedAnswer(rx store.Rx, rec store.Receipt) (any, error) {
 		return mapped(rec, pure(stopResult))
 	case "sendMessage", "replyMessage":
 		return mapped(rec, pure(sendResult))
+	case "sendMessages":
+		return mapped(rec, pure(batchResult))
 	case "checkMailbox":
 		return mapped(rec, pure(checkResult))
 	case "addRepo":

@@ -44,12 +44,16 @@ var apiScopes = map[string]kinds{
 	"readOutput":     reads,
 
 	"sendMessage":  operator | worker,
+	"sendMessages": operator | worker,
 	"getMessage":   reads | worker,
 	"replyMessage": operator,
 	"getAnswer":    worker,
 	"getVerdict":   worker,
 	"checkMailbox": operator | worker,
 	"listMailbox":  reads | worker,
+
+	"listQuestions": reads,
+	"putHeartbeat":  worker,
 
 	"getRequest": reads | worker,
 	"expandId":   reads,

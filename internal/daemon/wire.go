@@ -111,16 +111,35 @@ func (x *hubParts) addresses() []string {
 	return out
 }
 
-// linkChanged inspects what is unknown on a peer as soon as its link is up.
+// linkChanged inspects what is unknown on a peer as soon as its link is up, and
+// tells the Runs that have workers there when a person has to look at it.
 func (x *hubParts) linkChanged(id hub.PeerID, st relay.LinkState) {
-	if st.State != relay.LinkUp {
+	if st.State == relay.LinkConnecting {
 		return
 	}
 	x.jobs.Go(func(ctx context.Context) {
+		if err := x.noteCondition(ctx, id); err != nil && ctx.Err() == nil {
+			x.log.Warn("noting the condition of a peer", "peer", id, "error", err)
+		}
+		if st.State != relay.LinkUp {
+			return
+		}
 		if err := x.work.Reconcile(ctx, id); err != nil && ctx.Err() == nil {
 			x.log.Warn("inspecting a peer's Dispatches", "peer", id, "error", err)
 		}
 	})
+}
+
+// noteCondition records the condition that the link is in by now: jobs may
+// overtake each other. A link that is merely down stays in the one it had.
+func (x *hubParts) noteCondition(ctx context.Context, id hub.PeerID) error {
+	switch st := x.fed.home.State(id); {
+	case st.State == relay.LinkUp:
+		return x.dispatch.PeerCondition(ctx, id, "")
+	case st.Code == hub.CodePeerChanged, st.Code == hub.CodePeerStoreChanged, st.Code == hub.CodePeerRevoked:
+		return x.dispatch.PeerCondition(ctx, id, st.Code)
+	}
+	return nil
 }
 
 func (x *hubParts) wireWork(context.Context) error {

@@ -62,6 +62,16 @@ func (Access) Read(tx mail.AccessTx, p hub.Principal, box hub.Box) (hub.RunID, e
 	return a.Run, err
 }
 
+// Own returns the attachment of a Dispatch that has not ended, if p is its
+// worker.
+func Own(tx mail.AccessTx, p hub.Principal, id hub.DispatchID) (hub.Attachment, error) {
+	a, err := own(tx, p, id.Box())
+	if err == nil && a.Capability.Ended() {
+		err = inactive(a.Dispatch, "has ended")
+	}
+	return a, err
+}
+
 // own returns the attachment whose mailbox the box is, if p is its worker.
 func own(tx mail.AccessTx, p hub.Principal, box hub.Box) (hub.Attachment, error) {
 	id, ok := box.Dispatch()

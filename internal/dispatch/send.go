@@ -81,13 +81,17 @@ func (s *Service) Send(ctx context.Context, r receipt.Request, in SendInput) (Se
 	if err := in.check(); err != nil {
 		return Sent{}, err
 	}
-	class := store.New
-	if in.Type == hub.TypeWorkerDone {
-		class = store.Settle // taken also when the disk is too full for new work
-	}
-	return receipt.Do(ctx, s.Store, class, r, func(tx store.Tx) (Sent, error) {
+	return receipt.Do(ctx, s.Store, in.class(), r, func(tx store.Tx) (Sent, error) {
 		return Accept(tx, r.Principal, in)
 	})
+}
+
+// class lets a report be taken also when the disk is too full for new work.
+func (in SendInput) class() store.Class {
+	if in.Type == hub.TypeWorkerDone {
+		return store.Settle
+	}
+	return store.New
 }
 
 func (in SendInput) check() error {

@@ -1,6 +1,9 @@
 package hub
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Placement modes of a start: where the worker works.
 const (
@@ -196,20 +199,21 @@ func (r *StopResult) Subject() (RunID, string) { return r.Run, string(r.Dispatch
 
 // Observation is what the owner can say of a worker now, in separate facts.
 type Observation struct {
-	Link         string   `json:"link"`       // local, up, down
-	Process      Liveness `json:"process"`    // live, exited, unverifiable
-	Attachment   string   `json:"attachment"` // present, absent, unknown
-	LastOutputAt Micros   `json:"last_output_at"`
-	LastReportAt Micros   `json:"last_report_at"`
-	WaitingFor   string   `json:"waiting_for"`
-	Lost         bool     `json:"lost"`
-	ExitCode     *int     `json:"exit_code"`
-	LastSeq      int64    `json:"last_seq"` // of the to_home queue; facts are applied only behind it
-	StartState   string   `json:"start_state"`
-	FailedStage  Stage    `json:"failed_stage"`
-	LastError    string   `json:"last_error"`
-	Stage        Stage    `json:"stage"`
-	ObservedAt   Micros   `json:"observed_at"`
+	Link         string          `json:"link"`       // local, up, down
+	Process      Liveness        `json:"process"`    // live, exited, unverifiable
+	Attachment   string          `json:"attachment"` // present, absent, unknown
+	LastOutputAt Micros          `json:"last_output_at"`
+	LastReportAt Micros          `json:"last_report_at"`
+	WaitingFor   string          `json:"waiting_for"`
+	Usage        json.RawMessage `json:"usage,omitempty"` // by the worker's own count
+	Lost         bool            `json:"lost"`
+	ExitCode     *int            `json:"exit_code"`
+	LastSeq      int64           `json:"last_seq"` // of the to_home queue; facts are applied only behind it
+	StartState   string          `json:"start_state"`
+	FailedStage  Stage           `json:"failed_stage"`
+	LastError    string          `json:"last_error"`
+	Stage        Stage           `json:"stage"`
+	ObservedAt   Micros          `json:"observed_at"`
 }
 
 // OutputPage is one page of a worker's output.

@@ -14,6 +14,7 @@ import (
 func TestPlans(t *testing.T) {
 	s := openTest(t, Config{}, builtin)
 	page := func(f store.DispatchFilter) string { q, _ := dispatchPage(f, 0); return q }
+	question := func(f store.QuestionFilter) string { q, _ := questionPage(f, 0); return q }
 	hist := func(f store.HistoryFilter) string { q, _ := historyQuery("b", f); return q }
 	c, err := s.readers.take(context.Background())
 	if err != nil {
@@ -44,6 +45,10 @@ func TestPlans(t *testing.T) {
 		"History":            {hist(store.HistoryFilter{}), "messages"},
 		"History unread":     {hist(store.HistoryFilter{Unread: true, Types: []hub.MessageType{hub.TypeStatus}}), "messages_live"},
 		"StaleKept":          {staleQuery, "messages_stale"},
+		"QuestionList":       {question(store.QuestionFilter{}), "PRIMARY KEY"},
+		"QuestionList run":   {question(store.QuestionFilter{Run: "r"}), "questions_run"},
+		"QuestionList state": {question(store.QuestionFilter{State: "pending"}), "questions_state"},
+		"QuestionList both":  {question(store.QuestionFilter{Run: "r", State: "pending"}), "questions_"},
 		"PendingQuestions":   {pendingQuestions, "questions_pending"},
 		"Append":             {bumpMailbox, "mailboxes"},
 		"OpenAttachments":    {openAttachments, "attachments_open"},

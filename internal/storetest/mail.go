@@ -182,6 +182,20 @@ func questions(f *fixture) {
 	f.view(func(rx store.Rx) error {
 		return first(same(f, a)(rx.Question(a.Message)), same(f, []hub.Question{b})(rx.PendingQuestions(a.Dispatch)))
 	})
+	for _, want := range []struct {
+		f  store.QuestionFilter
+		qs []hub.Question
+	}{
+		{store.QuestionFilter{}, []hub.Question{c, b, a}},
+		{store.QuestionFilter{Run: a.Run}, []hub.Question{a}},
+		{store.QuestionFilter{State: hub.QuestionPending}, []hub.Question{c, b}},
+		{store.QuestionFilter{Run: a.Run, State: hub.QuestionPending}, nil},
+	} {
+		f.view(func(rx store.Rx) error {
+			equal(f, want.qs, pages(f, 0, func(p store.Page) ([]hub.Question, int64, error) { return rx.QuestionList(want.f, p) }))
+			return nil
+		})
+	}
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutQuestion(a) })
 	f.refused(hub.CodeQuestionNotFound, func(tx store.Tx) error { _, err := tx.Question("other"); return err })
 	f.refused(hub.CodeQuestionNotFound, func(tx store.Tx) error { return tx.SaveQuestion(filled[hub.Question](&n)) })

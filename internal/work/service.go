@@ -135,6 +135,7 @@ type Bus interface {
 type Service struct {
 	Config
 	hands hands
+	beats beats
 }
 
 // New makes a Service; it starts nothing.

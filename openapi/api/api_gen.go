@@ -358,6 +358,30 @@ func (e GrantsVerbs) Valid() bool {
 	}
 }
 
+// Defines values for HeartbeatWaitingFor.
+const (
+	HeartbeatWaitingForNone       HeartbeatWaitingFor = "none"
+	HeartbeatWaitingForPermission HeartbeatWaitingFor = "permission"
+	HeartbeatWaitingForPrompt     HeartbeatWaitingFor = "prompt"
+	HeartbeatWaitingForWorker     HeartbeatWaitingFor = "worker"
+)
+
+// Valid indicates whether the value is a known member of the HeartbeatWaitingFor enum.
+func (e HeartbeatWaitingFor) Valid() bool {
+	switch e {
+	case HeartbeatWaitingForNone:
+		return true
+	case HeartbeatWaitingForPermission:
+		return true
+	case HeartbeatWaitingForPrompt:
+		return true
+	case HeartbeatWaitingForWorker:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for InviteCreateAs.
 const (
 	InviteCreateAsHome   InviteCreateAs = "home"
@@ -706,6 +730,27 @@ func (e ProblemRetry) Valid() bool {
 	}
 }
 
+// Defines values for QuestionState.
+const (
+	QuestionStateAnswered QuestionState = "answered"
+	QuestionStateClosed   QuestionState = "closed"
+	QuestionStatePending  QuestionState = "pending"
+)
+
+// Valid indicates whether the value is a known member of the QuestionState enum.
+func (e QuestionState) Valid() bool {
+	switch e {
+	case QuestionStateAnswered:
+		return true
+	case QuestionStateClosed:
+		return true
+	case QuestionStatePending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RepoKind.
 const (
 	Folder RepoKind = "folder"
@@ -844,6 +889,24 @@ func (e SendResultState) Valid() bool {
 	case SendResultStateAccepted:
 		return true
 	case SendResultStateQueued:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SentMessageState.
+const (
+	SentMessageStateAccepted SentMessageState = "accepted"
+	SentMessageStateQueued   SentMessageState = "queued"
+)
+
+// Valid indicates whether the value is a known member of the SentMessageState enum.
+func (e SentMessageState) Valid() bool {
+	switch e {
+	case SentMessageStateAccepted:
+		return true
+	case SentMessageStateQueued:
 		return true
 	default:
 		return false
@@ -1120,6 +1183,14 @@ type AuditRow struct {
 	Principal  string `json:"principal"`
 }
 
+// BatchResult defines model for BatchResult.
+type BatchResult struct {
+	Mutation Mutation `json:"mutation"`
+
+	// Results One for each message, in their order.
+	Results []SentMessage `json:"results"`
+}
+
 // Binding defines model for Binding.
 type Binding struct {
 	// ConsumerToken whc_…; null once another consumer has taken over, see secret_state
@@ -1216,6 +1287,24 @@ type Grants struct {
 // GrantsVerbs defines model for Grants.Verbs.
 type GrantsVerbs string
 
+// Heartbeat defines model for Heartbeat.
+type Heartbeat struct {
+	// Usage What the work has cost so far, at most 4 KiB as JSON.
+	Usage json.RawMessage `json:"usage,omitempty"`
+
+	// WaitingFor What keeps the worker from going on; default none.
+	WaitingFor HeartbeatWaitingFor `json:"waiting_for,omitempty"`
+}
+
+// HeartbeatWaitingFor What keeps the worker from going on; default none.
+type HeartbeatWaitingFor string
+
+// HeartbeatResult defines model for HeartbeatResult.
+type HeartbeatResult struct {
+	At         string `json:"at"`
+	DispatchId string `json:"dispatch_id"`
+}
+
 // HistoryPage defines model for HistoryPage.
 type HistoryPage struct {
 	Messages   []Message `json:"messages"`
@@ -1305,6 +1394,11 @@ type Message struct {
 	Type     MessageType     `json:"type"`
 }
 
+// MessageBatch defines model for MessageBatch.
+type MessageBatch struct {
+	Messages []MessageSend `json:"messages"`
+}
+
 // MessageOnly defines model for MessageOnly.
 type MessageOnly struct {
 	Delivery MessageOnlyDelivery `json:"delivery"`
@@ -1370,7 +1464,10 @@ type Observation struct {
 	Lost         bool                  `json:"lost"`
 	ObservedAt   *string               `json:"observed_at,omitempty"`
 	Process      Liveness              `json:"process"`
-	WaitingFor   *string               `json:"waiting_for"`
+
+	// Usage By the worker's own count.
+	Usage      json.RawMessage `json:"usage,omitempty"`
+	WaitingFor *string         `json:"waiting_for"`
 }
 
 // ObservationAttachment defines model for Observation.Attachment.
@@ -1483,6 +1580,28 @@ type Problem struct {
 
 // ProblemRetry defines model for Problem.Retry.
 type ProblemRetry string
+
+// Question defines model for Question.
+type Question struct {
+	Answer          *string       `json:"answer"`
+	AnswerMessageId *string       `json:"answer_message_id"`
+	CreatedAt       string        `json:"created_at"`
+	DispatchId      string        `json:"dispatch_id"`
+	MessageId       string        `json:"message_id"`
+	Options         []string      `json:"options"`
+	Question        string        `json:"question"`
+	RunId           string        `json:"run_id"`
+	State           QuestionState `json:"state"`
+}
+
+// QuestionPage defines model for QuestionPage.
+type QuestionPage struct {
+	NextCursor *string    `json:"next_cursor"`
+	Questions  []Question `json:"questions"`
+}
+
+// QuestionState defines model for QuestionState.
+type QuestionState string
 
 // Reply defines model for Reply.
 type Reply struct {
@@ -1636,6 +1755,22 @@ type SendResult struct {
 
 // SendResultState defines model for SendResult.State.
 type SendResultState string
+
+// SentMessage A SendResult within a batch, whose mutation is the batch's.
+type SentMessage struct {
+	Message struct {
+		MessageId string `json:"message_id"`
+		Seq       int64  `json:"seq"`
+	} `json:"message"`
+	PendingQuestion *string          `json:"pending_question,omitempty"`
+	Reason          string           `json:"reason,omitempty"`
+	State           SentMessageState `json:"state"`
+	ThreadId        string           `json:"thread_id,omitempty"`
+	Verdict         *string          `json:"verdict"`
+}
+
+// SentMessageState defines model for SentMessage.State.
+type SentMessageState string
 
 // Server defines model for Server.
 type Server struct {
@@ -1961,6 +2096,12 @@ type GetVerdictParams struct {
 	WaitMs WaitMS `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
 }
 
+// SendMessagesParams defines parameters for SendMessages.
+type SendMessagesParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // CreateInviteParams defines parameters for CreateInvite.
 type CreateInviteParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -1971,6 +2112,19 @@ type CreateInviteParams struct {
 type AddPeerParams struct {
 	// IdempotencyKey req_… and 26 characters.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListQuestionsParams defines parameters for ListQuestions.
+type ListQuestionsParams struct {
+	// Run Of one Run; else of all.
+	Run string `form:"run,omitempty" json:"run,omitempty"`
+
+	// State In one state; else in any.
+	State QuestionState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Cursor next_cursor of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListReposParams defines parameters for ListRepos.
@@ -2047,6 +2201,9 @@ type ListWorktreesParams struct {
 // AbandonWorkerJSONRequestBody defines body for AbandonWorker for application/json ContentType.
 type AbandonWorkerJSONRequestBody = Empty
 
+// PutHeartbeatJSONRequestBody defines body for PutHeartbeat for application/json ContentType.
+type PutHeartbeatJSONRequestBody = Heartbeat
+
 // StopWorkerJSONRequestBody defines body for StopWorker for application/json ContentType.
 type StopWorkerJSONRequestBody = WorkerStop
 
@@ -2058,6 +2215,9 @@ type SendMessageJSONRequestBody = MessageSend
 
 // ReplyMessageJSONRequestBody defines body for ReplyMessage for application/json ContentType.
 type ReplyMessageJSONRequestBody = Reply
+
+// SendMessagesJSONRequestBody defines body for SendMessages for application/json ContentType.
+type SendMessagesJSONRequestBody = MessageBatch
 
 // CreateInviteJSONRequestBody defines body for CreateInvite for application/json ContentType.
 type CreateInviteJSONRequestBody = InviteCreate
@@ -2201,6 +2361,24 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/dispatches/{dispatch}/abandon (the `AbandonWorker` operationId).
 	AbandonWorker(ctx context.Context, dispatch DispatchParam, params *AbandonWorkerParams, body AbandonWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PutHeartbeatWithBody Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+	PutHeartbeatWithBody(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutHeartbeat Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+	PutHeartbeat(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadOutput The worker's output, read by the hub that owns it.
 	//
 	// Corresponds with GET /v1/dispatches/{dispatch}/output (the `ReadOutput` operationId).
@@ -2302,6 +2480,24 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/messages/{message}/verdict (the `GetVerdict` operationId).
 	GetVerdict(ctx context.Context, message MessageParam, params *GetVerdictParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// SendMessagesWithBody Send up to 100 messages at once, all of them or none, in this order.
+	//
+	// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+	SendMessagesWithBody(ctx context.Context, params *SendMessagesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendMessages Send up to 100 messages at once, all of them or none, in this order.
+	//
+	// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+	SendMessages(ctx context.Context, params *SendMessagesParams, body SendMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateInviteWithBody Offer to pair. The code is shown once; a replay shows it again while it is open.
 	//
 	// Takes any type of body and a specified content type.
@@ -2339,6 +2535,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 	GetPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListQuestions Questions of workers, newest first.
+	//
+	// Corresponds with GET /v1/questions (the `ListQuestions` operationId).
+	ListQuestions(ctx context.Context, params *ListQuestionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListRepos Registered repositories.
 	//
@@ -2586,6 +2787,44 @@ func (c *Client) AbandonWorkerWithBody(ctx context.Context, dispatch DispatchPar
 // Corresponds with POST /v1/dispatches/{dispatch}/abandon (the `AbandonWorker` operationId).
 func (c *Client) AbandonWorker(ctx context.Context, dispatch DispatchParam, params *AbandonWorkerParams, body AbandonWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAbandonWorkerRequest(c.Server, dispatch, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutHeartbeatWithBody Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+func (c *Client) PutHeartbeatWithBody(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutHeartbeatRequestWithBody(c.Server, dispatch, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutHeartbeat Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+func (c *Client) PutHeartbeat(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutHeartbeatRequest(c.Server, dispatch, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2847,6 +3086,44 @@ func (c *Client) GetVerdict(ctx context.Context, message MessageParam, params *G
 	return c.Client.Do(req)
 }
 
+// SendMessagesWithBody Send up to 100 messages at once, all of them or none, in this order.
+//
+// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+func (c *Client) SendMessagesWithBody(ctx context.Context, params *SendMessagesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendMessagesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendMessages Send up to 100 messages at once, all of them or none, in this order.
+//
+// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+func (c *Client) SendMessages(ctx context.Context, params *SendMessagesParams, body SendMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendMessagesRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateInviteWithBody Offer to pair. The code is shown once; a replay shows it again while it is open.
 //
 // Takes any type of body and a specified content type.
@@ -2935,6 +3212,21 @@ func (c *Client) AddPeer(ctx context.Context, params *AddPeerParams, body AddPee
 // Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 func (c *Client) GetPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetPeerRequest(c.Server, peer)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListQuestions Questions of workers, newest first.
+//
+// Corresponds with GET /v1/questions (the `ListQuestions` operationId).
+func (c *Client) ListQuestions(ctx context.Context, params *ListQuestionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListQuestionsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3550,6 +3842,53 @@ func NewAbandonWorkerRequestWithBody(server string, dispatch DispatchParam, para
 	return req, nil
 }
 
+// NewPutHeartbeatRequest calls the generic PutHeartbeat builder with application/json body
+func NewPutHeartbeatRequest(server string, dispatch DispatchParam, body PutHeartbeatJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutHeartbeatRequestWithBody(server, dispatch, "application/json", bodyReader)
+}
+
+// NewPutHeartbeatRequestWithBody constructs an http.Request for the PutHeartbeat method, with any body, and a specified content type
+func NewPutHeartbeatRequestWithBody(server string, dispatch DispatchParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "dispatch", dispatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/dispatches/%s/heartbeat", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewReadOutputRequest constructs an http.Request for the ReadOutput method
 func NewReadOutputRequest(server string, dispatch DispatchParam, params *ReadOutputParams) (*http.Request, error) {
 	var err error
@@ -4154,6 +4493,59 @@ func NewGetVerdictRequest(server string, message MessageParam, params *GetVerdic
 	return req, nil
 }
 
+// NewSendMessagesRequest calls the generic SendMessages builder with application/json body
+func NewSendMessagesRequest(server string, params *SendMessagesParams, body SendMessagesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSendMessagesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewSendMessagesRequestWithBody constructs an http.Request for the SendMessages method, with any body, and a specified content type
+func NewSendMessagesRequestWithBody(server string, params *SendMessagesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/messages:batch")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewCreateInviteRequest calls the generic CreateInvite builder with application/json body
 func NewCreateInviteRequest(server string, params *CreateInviteParams, body CreateInviteJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -4311,6 +4703,80 @@ func NewGetPeerRequest(server string, peer string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListQuestionsRequest constructs an http.Request for the ListQuestions method
+func NewListQuestionsRequest(server string, params *ListQuestionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/questions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "run", params.Run, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -5133,6 +5599,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/dispatches/{dispatch}/abandon (the `AbandonWorker` operationId).
 	AbandonWorkerWithResponse(ctx context.Context, dispatch DispatchParam, params *AbandonWorkerParams, body AbandonWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*AbandonWorkerResponse, error)
 
+	// PutHeartbeatWithBodyWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+	PutHeartbeatWithBodyWithResponse(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutHeartbeatResponse, error)
+
+	// PutHeartbeatWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+	PutHeartbeatWithResponse(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*PutHeartbeatResponse, error)
+
 	// ReadOutputWithResponse The worker's output, read by the hub that owns it.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -5248,6 +5732,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/messages/{message}/verdict (the `GetVerdict` operationId).
 	GetVerdictWithResponse(ctx context.Context, message MessageParam, params *GetVerdictParams, reqEditors ...RequestEditorFn) (*GetVerdictResponse, error)
 
+	// SendMessagesWithBodyWithResponse Send up to 100 messages at once, all of them or none, in this order.
+	//
+	// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+	SendMessagesWithBodyWithResponse(ctx context.Context, params *SendMessagesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendMessagesResponse, error)
+
+	// SendMessagesWithResponse Send up to 100 messages at once, all of them or none, in this order.
+	//
+	// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+	SendMessagesWithResponse(ctx context.Context, params *SendMessagesParams, body SendMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*SendMessagesResponse, error)
+
 	// CreateInviteWithBodyWithResponse Offer to pair. The code is shown once; a replay shows it again while it is open.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5289,6 +5791,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 	GetPeerWithResponse(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*GetPeerResponse, error)
+
+	// ListQuestionsWithResponse Questions of workers, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/questions (the `ListQuestions` operationId).
+	ListQuestionsWithResponse(ctx context.Context, params *ListQuestionsParams, reqEditors ...RequestEditorFn) (*ListQuestionsResponse, error)
 
 	// ListReposWithResponse Registered repositories.
 	//
@@ -5738,6 +6247,54 @@ func (r AbandonWorkerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AbandonWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutHeartbeatResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HeartbeatResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutHeartbeatResponse) GetJSON200() *HeartbeatResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutHeartbeatResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutHeartbeatResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutHeartbeatResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutHeartbeatResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutHeartbeatResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6279,6 +6836,54 @@ func (r GetVerdictResponse) ContentType() string {
 	return ""
 }
 
+type SendMessagesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *BatchResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r SendMessagesResponse) GetJSON201() *BatchResult {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SendMessagesResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SendMessagesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SendMessagesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SendMessagesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SendMessagesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateInviteResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6472,6 +7077,54 @@ func (r GetPeerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetPeerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListQuestionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *QuestionPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListQuestionsResponse) GetJSON200() *QuestionPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListQuestionsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListQuestionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListQuestionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListQuestionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListQuestionsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7227,6 +7880,36 @@ func (c *ClientWithResponses) AbandonWorkerWithResponse(ctx context.Context, dis
 	return ParseAbandonWorkerResponse(rsp)
 }
 
+// PutHeartbeatWithBodyWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+func (c *ClientWithResponses) PutHeartbeatWithBodyWithResponse(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutHeartbeatResponse, error) {
+	rsp, err := c.PutHeartbeatWithBody(ctx, dispatch, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutHeartbeatResponse(rsp)
+}
+
+// PutHeartbeatWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+func (c *ClientWithResponses) PutHeartbeatWithResponse(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*PutHeartbeatResponse, error) {
+	rsp, err := c.PutHeartbeat(ctx, dispatch, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutHeartbeatResponse(rsp)
+}
+
 // ReadOutputWithResponse The worker's output, read by the hub that owns it.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -7432,6 +8115,36 @@ func (c *ClientWithResponses) GetVerdictWithResponse(ctx context.Context, messag
 	return ParseGetVerdictResponse(rsp)
 }
 
+// SendMessagesWithBodyWithResponse Send up to 100 messages at once, all of them or none, in this order.
+//
+// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+func (c *ClientWithResponses) SendMessagesWithBodyWithResponse(ctx context.Context, params *SendMessagesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendMessagesResponse, error) {
+	rsp, err := c.SendMessagesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendMessagesResponse(rsp)
+}
+
+// SendMessagesWithResponse Send up to 100 messages at once, all of them or none, in this order.
+//
+// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+func (c *ClientWithResponses) SendMessagesWithResponse(ctx context.Context, params *SendMessagesParams, body SendMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*SendMessagesResponse, error) {
+	rsp, err := c.SendMessages(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendMessagesResponse(rsp)
+}
+
 // CreateInviteWithBodyWithResponse Offer to pair. The code is shown once; a replay shows it again while it is open.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7508,6 +8221,19 @@ func (c *ClientWithResponses) GetPeerWithResponse(ctx context.Context, peer stri
 		return nil, err
 	}
 	return ParseGetPeerResponse(rsp)
+}
+
+// ListQuestionsWithResponse Questions of workers, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/questions (the `ListQuestions` operationId).
+func (c *ClientWithResponses) ListQuestionsWithResponse(ctx context.Context, params *ListQuestionsParams, reqEditors ...RequestEditorFn) (*ListQuestionsResponse, error) {
+	rsp, err := c.ListQuestions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListQuestionsResponse(rsp)
 }
 
 // ListReposWithResponse Registered repositories.
@@ -7969,6 +8695,39 @@ func ParseAbandonWorkerResponse(rsp *http.Response) (*AbandonWorkerResponse, err
 	return response, nil
 }
 
+// ParsePutHeartbeatResponse parses an HTTP response from a PutHeartbeatWithResponse call
+func ParsePutHeartbeatResponse(rsp *http.Response) (*PutHeartbeatResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutHeartbeatResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HeartbeatResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReadOutputResponse parses an HTTP response from a ReadOutputWithResponse call
 func ParseReadOutputResponse(rsp *http.Response) (*ReadOutputResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8339,6 +9098,39 @@ func ParseGetVerdictResponse(rsp *http.Response) (*GetVerdictResponse, error) {
 	return response, nil
 }
 
+// ParseSendMessagesResponse parses an HTTP response from a SendMessagesWithResponse call
+func ParseSendMessagesResponse(rsp *http.Response) (*SendMessagesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SendMessagesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest BatchResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateInviteResponse parses an HTTP response from a CreateInviteWithResponse call
 func ParseCreateInviteResponse(rsp *http.Response) (*CreateInviteResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8461,6 +9253,39 @@ func ParseGetPeerResponse(rsp *http.Response) (*GetPeerResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest PeerDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListQuestionsResponse parses an HTTP response from a ListQuestionsWithResponse call
+func ParseListQuestionsResponse(rsp *http.Response) (*ListQuestionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListQuestionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest QuestionPage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8963,6 +9788,9 @@ type ServerInterface interface {
 	// AbandonWorker Give the Dispatch up. Signals no process and calls no peer.
 	// (POST /v1/dispatches/{dispatch}/abandon)
 	AbandonWorker(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params AbandonWorkerParams)
+	// PutHeartbeat Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+	// (PUT /v1/dispatches/{dispatch}/heartbeat)
+	PutHeartbeat(w http.ResponseWriter, r *http.Request, dispatch DispatchParam)
 	// ReadOutput The worker's output, read by the hub that owns it.
 	// (GET /v1/dispatches/{dispatch}/output)
 	ReadOutput(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params ReadOutputParams)
@@ -8996,6 +9824,9 @@ type ServerInterface interface {
 	// GetVerdict Wait for the home's verdict on a report. Only the Dispatch that sent it.
 	// (GET /v1/messages/{message}/verdict)
 	GetVerdict(w http.ResponseWriter, r *http.Request, message MessageParam, params GetVerdictParams)
+	// SendMessages Send up to 100 messages at once, all of them or none, in this order.
+	// (POST /v1/messages:batch)
+	SendMessages(w http.ResponseWriter, r *http.Request, params SendMessagesParams)
 	// CreateInvite Offer to pair. The code is shown once; a replay shows it again while it is open.
 	// (POST /v1/pairing/invites)
 	CreateInvite(w http.ResponseWriter, r *http.Request, params CreateInviteParams)
@@ -9008,6 +9839,9 @@ type ServerInterface interface {
 	// GetPeer One peer, by id or name, and its link.
 	// (GET /v1/peers/{peer})
 	GetPeer(w http.ResponseWriter, r *http.Request, peer string)
+	// ListQuestions Questions of workers, newest first.
+	// (GET /v1/questions)
+	ListQuestions(w http.ResponseWriter, r *http.Request, params ListQuestionsParams)
 	// ListRepos Registered repositories.
 	// (GET /v1/repos)
 	ListRepos(w http.ResponseWriter, r *http.Request, params ListReposParams)
@@ -9095,6 +9929,12 @@ func (_ Unimplemented) AbandonWorker(w http.ResponseWriter, r *http.Request, dis
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// PutHeartbeat Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+// (PUT /v1/dispatches/{dispatch}/heartbeat)
+func (_ Unimplemented) PutHeartbeat(w http.ResponseWriter, r *http.Request, dispatch DispatchParam) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // ReadOutput The worker's output, read by the hub that owns it.
 // (GET /v1/dispatches/{dispatch}/output)
 func (_ Unimplemented) ReadOutput(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params ReadOutputParams) {
@@ -9161,6 +10001,12 @@ func (_ Unimplemented) GetVerdict(w http.ResponseWriter, r *http.Request, messag
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// SendMessages Send up to 100 messages at once, all of them or none, in this order.
+// (POST /v1/messages:batch)
+func (_ Unimplemented) SendMessages(w http.ResponseWriter, r *http.Request, params SendMessagesParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // CreateInvite Offer to pair. The code is shown once; a replay shows it again while it is open.
 // (POST /v1/pairing/invites)
 func (_ Unimplemented) CreateInvite(w http.ResponseWriter, r *http.Request, params CreateInviteParams) {
@@ -9182,6 +10028,12 @@ func (_ Unimplemented) AddPeer(w http.ResponseWriter, r *http.Request, params Ad
 // GetPeer One peer, by id or name, and its link.
 // (GET /v1/peers/{peer})
 func (_ Unimplemented) GetPeer(w http.ResponseWriter, r *http.Request, peer string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListQuestions Questions of workers, newest first.
+// (GET /v1/questions)
+func (_ Unimplemented) ListQuestions(w http.ResponseWriter, r *http.Request, params ListQuestionsParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -9480,6 +10332,32 @@ func (siw *ServerInterfaceWrapper) AbandonWorker(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.AbandonWorker(w, r, dispatch, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PutHeartbeat operation middleware
+func (siw *ServerInterfaceWrapper) PutHeartbeat(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "dispatch" -------------
+	var dispatch DispatchParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "dispatch", chi.URLParam(r, "dispatch"), &dispatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "dispatch", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutHeartbeat(w, r, dispatch)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -9979,6 +10857,47 @@ func (siw *ServerInterfaceWrapper) GetVerdict(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// SendMessages operation middleware
+func (siw *ServerInterfaceWrapper) SendMessages(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SendMessagesParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SendMessages(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // CreateInvite operation middleware
 func (siw *ServerInterfaceWrapper) CreateInvite(w http.ResponseWriter, r *http.Request) {
 
@@ -10092,6 +11011,78 @@ func (siw *ServerInterfaceWrapper) GetPeer(w http.ResponseWriter, r *http.Reques
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPeer(w, r, peer)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListQuestions operation middleware
+func (siw *ServerInterfaceWrapper) ListQuestions(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListQuestionsParams
+
+	// ------------- Optional query parameter "run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "run", r.URL.Query(), &params.Run, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "run"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "run", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListQuestions(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -10867,10 +11858,16 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/dispatches/{dispatch}/abandon", wrapper.AbandonWorker)
 	})
 	r.Group(func(r chi.Router) {
+		r.Put(options.BaseURL+"/v1/dispatches/{dispatch}/heartbeat", wrapper.PutHeartbeat)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/dispatches/{dispatch}/output", wrapper.ReadOutput)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/messages", wrapper.SendMessage)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/messages:batch", wrapper.SendMessages)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/messages/{message}", wrapper.GetMessage)
@@ -10883,6 +11880,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/messages/{message}/verdict", wrapper.GetVerdict)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/questions", wrapper.ListQuestions)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/mailboxes/{box}/check", wrapper.CheckMailbox)
@@ -10926,153 +11926,165 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3rcts41uCroLhb1Z1axrek8/Xav5J0z0x2JpOUk/3yo5NSQeSRhTYFsAHQtjblqnmaebB+ki0cXAhS",
-	"ICnZsjv9ffkTi4JA4ODccK5fs0KsasGBa5Wdfs1qKukKNEj89JKra5CfKNNvP5jPJahCslozwbPT7G/i",
-	"mlSCXxAtyDVlmlBNVkLpM1LCgjaVJi+OzL+cHBHBqzWphLhUB1meMfPz3xqQ6yzPOF1BdpqZGWYrleWZ",
-	"KpawouZ9CyFXVGenGeP6xfMsz1b0hq2aVXbqZs5WjNsHR3mm1zXYsXABMrvNs5unF+KpefxUXbL6qcCV",
-	"0+ppLcwgmZ0uaKXgNs9eiZv3Zuebm5QNP/3cHB09K1iJ/wMRkpRM1VQXy95Xfms11ct2Z3Nxk+WZhN8a",
-	"JqHMTrVsIN7lit78A/iFXmanP7bbUFoyfpHd3ubZ60YqITfXxuFGzwr8kogF0UsgNb0AMoeFkDAEaPuD",
-	"bGAFPxyfpJbwk9twgFJinx4o2272xfPUm96UsKqFBl6s/w7rxIHAb7Pf//VvQnlJTl6QYkklLQzChv0u",
-	"gZYg23VFMz41U+60nH+wFdNhwz1QVvhlbz6Ljycd7DzexM7bPHsLStELGIPpyg65H0jPGz72Dtnw+83/",
-	"karLsRdoqi7v94a7s6Cjx+M3ZqESVC24AmSf76WYV4BQKQTXwBGRaF1XrKBmB4e1HfG/flVmO1+jpfxP",
-	"CYvsNPsfhy1/PrTfqkM/L76xC5BPS6rJNXBNrqXgFzmSybV5qAUpBTEs4wBB6iZr2TyyfylqkJrZ9dPw",
-	"3G71F38kecabqsq+7MBh7Vwzh88zVu5n2tR8AXHwOJoVzAqxWlFebuKPBRdlWhHBc0IVoZxQedGsDAiv",
-	"oNBCnhFY1XpNBC/A8FgJhNlxuCXELw0rlVyAe0ClpGv8vJRAy6HlaraCciYaHX07F6ICyjOLXZ6Cfol3",
-	"Hk/rIZ2lQB6/YQM4X8JqxfxXKLRZ0MumZPpcXCdwo7AgTOyC6g4tlVTDU/PerE/Z0Tl3JkBiudHJyS+A",
-	"g6T+3RsEu6kD1JLxgtW0SkzXAyk1UHEbi3/YeWsKTK8YL82EG1AqBDcwljMtLoFv4t/1sjDC7IwYxLcY",
-	"RrkwSEb8T8mSKqLpJXAirkDmRAEQBYUEPVOa6has96GjncEqGz6ExZ3FnX7NgBuG+Uu2AF5AjGcDx+Cm",
-	"7iwq74MydQyvl1BcInKWJbM7fR8dB+4138Djy81j+QkqdgVyTVhp+CYtLrm4rqC8ALJgUukDKxpGZFbu",
-	"dINYJfhhQiOwT1SKSwG3Eu4SzgiHK5CWpzNFJOhGcig7bGhMeDil46N5+S1u44392fGLTXblheT9ZePQ",
-	"cZ2Daiqd4i8B5nsSFQXlBVRVPF3LXBG/OCDtzyqh9NCghsdfRWdXOpzZt2hDaOxysimxs2p0IO7RKfw4",
-	"JMm6oushcI3Q/6gUszjF+MVsDktmZfIkuxliEDHMI4D5c4r2sPHavIthXcnYosomXkTATPIgK027p7aD",
-	"ftD7/JNVYzfpY8GgGmC/opEFJL+6olUD03LQzu2HhxlT2/X3woTok0A1lLN7awP+WjmEbnDFSiNZ9kN1",
-	"cMP0rBBlZzqPiHeYTzS6EKs9LU4CVbHSdb+5tFzPxGJPs42pA/LK3iLGOM8HOwrHa11tgzhj602i1dQm",
-	"gsYytlCP8R9wsCFZqi7Te++RVYzI7c/ylp15dc4dc3RGAYp5TFcdWLWoNkanP4GmrNqk1jKi4212b+YU",
-	"c7OoreTKu2goQqUAVutJnNBU6nM3dgiaWXch7eRjYHhv5OQgEHaQuTE8+rw7Ms/tg8gG9o/yLn7V2L4/",
-	"9HVyZUBsl2NukGuLhVLPGm6kI8fPoq7tEPNn/E1TFAAliskFZVZe4nD8i84pLwVPqvx59rO5VE8q6xs7",
-	"+VlKIV87/ux3wfgVrVg58zd3NPnYR79aSrKwmbmnjugCOI0yy6q5uJnR1ZxdNKJRgeTiUfQCuAFNIfiC",
-	"XTT2YV1RHk28pDr65JdhLy1IozOxmKlC1BBfaqKXCMkuGJ8thJyzssRf1YBDrsQljpBQixkXenYhKdd2",
-	"EZQZwM5qKcRitmJq5WjDDFuIhvs9x5+RBcUPAoeKH3r7QeeZA1f87LcGFKpJ8cNretX9JW6lswiQK8Zp",
-	"1f2ZkJdaQvTTmeCzwAMDAOLxvXkVKNVfjYEyKN15xvgV09012mPuLFLUrOhBRS9FiY9oVYlriOeP4B9g",
-	"jGRF5xX4h8jtI1ShFVLgbO7eEHDD3ZuRMiuYeaXX6bQgZ3DDlFatxcegZ8UKHZ8o47TQ7ApiiAcox+v1",
-	"X84btbZGItT+HPDjoXiUxZJyq0DjR6WFhP7DsrEWT2hPyqhsmul1NNS9p32gJeX2GhyTh6PksLEY1+kK",
-	"Zmgq6aMQWvDat5eSMm5ZGiJoACB+Wpj9+w+y4fFICYqVDa3wkmHur8ik40Ws6M3MnAqKIzWTQItlBzng",
-	"pnZbcajXPnB7ax/UEgrBLX+cBRarhZhVVKJboOGqqWshjUqwgpLRGbLMPFsKpTtMpGILKNZFFeNcQWs6",
-	"Z5U5iGgis1iDm2jCgIi+vL9DQkXXs98aoekMboIMMFtHLNvY+7wpL0DHY1G0WThLWAmNkDbq3azh9Iqy",
-	"ypHKspnHx2XwyzCjhZGdQdYr/9mpQEFGpQTPXw3TVJvS36ze7lOlb/iG6+x4nbsCOe/+pCN4ndTFgxY3",
-	"6+Ryu1P2lAA7v19a3tlDSg/4GzMAXKfVn30aHPas+4xcMIZsA5E1YEo7+lszN4pRo1IG3CaJLK32NTPc",
-	"eEujaQzh7Wys2w41EkXd0ZaiMv/7fGNf0ZpTkFs284RpAqhuJOxIKgvGL0DWkvG04d8wgoEbpvXopa6e",
-	"hsj2YYOwYg1qYW9IWxyI/cXAghtZpe0zIFXaq9I7NQcMt/X2h3bqLjCjtXQ3krcn1QHV5kFvvt3b2NJo",
-	"8aZ8296jusjBygm8aA3SJxPMz0yVfDuK1dd4T97VG2BUudkmo4+M/c+P/veLfGzZkTcgIDdNWPU/LoFI",
-	"UQHRS6bIspmjl0e1rmvLyA+yPAiNpVi1OlRSWvSEWLDRH28VL7NqdNNxlEVmW60r5wno+0riWB+z2mFP",
-	"wY8vnvfXcYwft3EX2GMd8hdYXSrhRyhLCUrtyo36FsD7GBSNMqfuz4OmGORF0GvGZLbTfm6D9rmjE69R",
-	"qL55FXXSmde+xQE1j46kz6giWIX9pCj8Lu6MayqNDrkTHiT3MuUB+Ae7Ag6qo+05WQo3Tp9u+BVItmCo",
-	"5Kbo2KtWG/g8F+U6ufK92dsXUqzSnHk81qKm60rQoSALvQSigJcgCdUa7wXO670QknChl4xfHPQW9asS",
-	"/OCcXr8NUVCTZKdlA855tZ5p8QjW7d+21ghoBWneqhqLPUmM3IwYuc9WYpBs4P0OnuOxaBQDE4dH+EI3",
-	"fbvP3KJxizPdCJZweB5oHexO0Zxb2jterRO6ujeYRAT5WwONNenpmbjmaFVy4yDhHGx4+2VS7LbkuuWF",
-	"qe/K6WqBJYuxYW824zaaMDIi+deNwPUDWEftDprUIJ/qufOmwigWrAI1W4mSLZj1Rd9JKTs+ivWM1i9u",
-	"ZteCQ2++kx9S01koD2qGx0cnz3fWDCP/YJdrBuN6TqzhhwhJYsd09OZnJ/kO/PgvEuCpYVi5D5ckL56T",
-	"v7NXhCryfz68++dB1keFPbJlIfUMw0O3OkEZ1L3uHl7yNS61v4X9SZBRnty6/Kbwt8O+JweLewagnxFD",
-	"g1QLqTDkvosmiehyZ9reCv29jPA81BtTDfm05n+juTWsNIjqXJroTAFV0Mq76JaUl2KxSLLSxjPSh8FA",
-	"1LvWsxav/G5qqlTXk7ViSplFTeq4+O0I+/y4LeBC6ObWEGz9HN6gWAiupaiib4pKKLCuIFYMqJuRQt3l",
-	"4xNRQM6mvZVlrh0bBeakwPau61juXehQe1y5YOpwehKUdfzRuftjzAa87yiPiio9E42uG/0HxC3g2x1r",
-	"/QPezvhl564jCjTrN7XRM4ZOYDjGznrz/5AAkFqKwt3cxtS4cMOLotkWD+LkR9i268pj7N/Aug1E6K7O",
-	"wTxG/iTx4XxpD8E+DfpTYV0LWlVzWlzO9hn0hKr+TnbcWoorVu4rC2LnWKgQy+epq3WKRs7aJIU5f6r3",
-	"tA4ZyJNujzDxLpRgrZK7hU/18N3NkdxZi6Lx6vrrHkgb0LLhhblBbpFZgZPEP0mtYQ/mpG48mDvqzXOL",
-	"cDAKA4sxOY9y+ry20CefaMWp7byHZALQHY2nezNF7dnkeRcfEkYwDKUXiapDnF37fLCnJ6mzb1gN4Rk1",
-	"2GQSgyxtxM9KXA3YHvbqm+qhqN98cDQFx1PXcBubdBEo4WzaqMbICzVhzTHI+LIsvxHfjVcTe5e3FePh",
-	"4v+ojhiPqbutBxlHygnlfE9zKMQKFNpp7bqJYiVEpoBoCc5/Gd8Yj57/OLGGHmo5hLL+ykFtxKDCUMyq",
-	"Vzw3Uq44FPoP0R9R/wIp96UjKd25C99zqp4jJ6jnbY5D8rLrArGMUhn/vmTS3sslXIFUMH1NDtlqYTq/",
-	"ww7k8u4RprCihmlFAyVaip9l7soyhG5p1XfvAS1mKduH2tjdTCgUdsrpeBcz2ZAf9S6utfsex6g7LUqi",
-	"7vH7hQY5lJy2yVI9Gx9bZBtcjAldnu0k9JKh5JvlkKpizyRKDhpbR0gimjKxuBSBmC4xPdBQFl3BzP3Y",
-	"SGgPrTxjXNXQMfinLgSJGCOmqy2yh5yX146ONFK70tQRn0Ndre/oX5gSe4NW3N6qcb6BxYkHzG66dDlw",
-	"/vguMMByIapyIMJjWFF1RvUEitRi2H2pm3ob252dIuiBrsADrn4IarurcAOqzeBWN1S7SSXI7dZD25a+",
-	"MJx6WnzhS4f2+khCY1O7HWMjiLpTQsOHjk4JDTPZPoWGdHQ1vYHEgqeExrnle0Oao2eLyeiKEH6djNiy",
-	"JnpyTRWRUAhZQok1NpgiXGAtEpDkEmqd1pz3xjdE4Guba2QlEQtX9WMJxO2WrGiJviMXYX+wl8IB1t80",
-	"VApiQng9hH7brxa0aBSUp4RpAtwc1jXTS9FoQjmBxQIKjce3omsyB6IlM+d5QRmP4+7aJIA2+cnNjEo0",
-	"30L77bg/WqjF92OrCgeHVyfTr4OZKZT3lWcGAg1bXDX4m9vQm+slq6KaJlxw2JcDNb37LFpnmm5bi+fW",
-	"9UYGkKsvWX1CiAGmpLyT7ZJ52dDJmKmbtJJURRFe21pHvalonzbkYaPSOCpe+gR4nzFpLTYudgdnTx5O",
-	"wx9QEdq5AoldmAu+T6gIErie9SO3HjUFoV1hr5ZJd3GT9rDzhr/CpLBNedUWnhEc3i2y01/GUdJXqrnN",
-	"wy4QDrc924cft0u9irsoAc3kcIN1CQgbKg5rHNcFGn6nWPA5S1WMoo0W5HsXov3klJhRhBJXsohoV5Zl",
-	"IQHOiATz9SkGdqMo9sPEFcgz5LenRm0ItX7WoCOxY96FHHNuCZanBU2PFHZVijcoZVN6nDfc7gxD1QUH",
-	"gmxCnYXom2ekBKin6+L0DrJd+MDJDWlwtCldWb5tFOFQxirhrHBYNBtQIN7ZuooFrSqQ3ynihufkGqWm",
-	"dtAx+iCmhpL5mjAdKw8u9new+lHIpk2pozfpGLqHrDWzBetteL88z65pR7YmZpSj1Zuyu8ekvnMf1uEh",
-	"njtEGsC+x7rVNXyHS13Dp+90Nqlr6kr3AXg5eKUbCkCfiAJ38dBdInpf0QII4+46UrCaAdffKeLO4Ywc",
-	"OV3UxuViTLgvhLZs5smskgkM24hI3lcigfPPzULc1oOUdhl3FRZQ20QCF8f8Jd8qcDwdZNwTcG7ynIS0",
-	"7ZxgGLa5O0r4FS3zndh9YkNOzPf2FNtb0oMFMPtbk9/HhBLwISjNaYvTmNu3V3S3qapTRGR7lWL8Ah1o",
-	"TCuoFvvfcs8Fm96cM2t192avt0MK8lKIS1fNYCy0D3YuMoWBiE09q0XFivV2GI1lFGxdVJv2bR50qmwY",
-	"kNmyIu1lPFl/ZDjsL30ltelMAVRRIEYEoY1d+T0kjyMuW5PIRkDVcYcSM64EWEJ3mYqhCt/frbKRhcou",
-	"9kYHu1R6L57PbI8Wn307W+8iC+7h1aEl46DUrE9J9xMitjrFzFft2M/Z7be4l2VV48PNoE374BgH8dWL",
-	"Ah/ol4LI21pHSWk5WMXLlgYUjd7e17iH4LBgG2jrhPXixZwA7NF4a0cMoWLesrWBc52dteSexKO8ZVw9",
-	"Yu4577skEcFiSkJrUQ8WA3WlcVy5s7TAmmKGf2p+4SKAZ60ZtBWdmEWAxu2JqPcHYg93Ey4OL3Ytm+ex",
-	"vI8SGyAawOI+enZwdxRBP1J1+ZBlLsFcLIAXbNdwS5cLMht0AC+pHqAIDUrPkoRzL58QVjAbLMieyueK",
-	"coS1roxO7e4UirI9earGpBiWY0t+U0MxLoDGkN6gzBZ1Ils+rKDYuuLLQDRGnjV1uR+UtLlSQ9dHtljP",
-	"ilU5VchkG3EpmYZZOIQ7SsxEQc0Qg2JOMRKZMaklySAgas8LF4F2iEXcydY8SPxTkRDdDNdp3jAdDOuY",
-	"RZzXevJjyuYciHwycTCcbDBglFdMCcw+Br4QciArzRNfL/XTmZyPyVub7zlh356krRCb++z4h2cvtojO",
-	"DaQ30TcnpqBWTy2ELONuKF/yKfKKkeCHH56lQDxEQrs6A8bxqR/Qac5niA7SufjaCdEprpmk7sF3PZKd",
-	"NhTZ2kplstvYgmltY6o1k+0z+uZ+57CFprRRaTZOa7BXtVBrzNaGWdUV6K4tZ16JwiZAtInvKXIxL/y/",
-	"yJon+e6K8fjpcZ8T74fnDF5Pk9sc39wgt5mKtt84l/+0ttIJk/9wpOmghXqi4v+DF7SwIrs1BbfrSaHn",
-	"J8r0XyirGjkQLDMX5ZqIBaG2pxR6Pl0NBgyjJUwr2wiEzNcaQ2a6kKzbmOXt+jj1TL7ueXLxmJuBJsZd",
-	"82MuXM70lE4xp2q7ehjmGrU554BeUTQS/cwlk2moBxerzSwQcp2jf8H9EMO0vA2i52geeKVhMBVdzxJh",
-	"pekNbRt/ysXMYMZA/nKiz88/6QrdJzYyj5IaQJ4Rm6p+GgrAbdNWxnrrt9qNj7DcaqDUqltR27pHl7Zg",
-	"6IA5oe0gMLXsscjbPGN8CZKlg63iZM/J+hnjhrodu0eGgLGN43QomRMO10+LJatK+6cW9dMKrqDKCStP",
-	"f//Xv3NiFG/zlzl9Slz09G5aWSJHFpc1xh5EvSN3uJC0gGSBv1egrwGs77YWFdOApGg+oupeEuBlW7Vw",
-	"viYVbXixtKULJw5hWtWOT3Si+Z/hFrhKKcSiXdGz6cKEd21h9ClCkV7oBlW2tRpL215cCOKDVnIbSRVA",
-	"VhxKZO/L8HOnFITkKqaQP1QRSaYlhPjO+BSS256MvfMn/EhXDL+27a8ZAQWnrhrt1FPXDVv+sZFMrz+Y",
-	"t7ir21ALuwb7sX7vKw89ycn1UtpnEluxPrGRAaUbx4F4a/AT334TZShQaZP/7XKWWte2xyXjC5FWGl6+",
-	"f2MkqpnTCFDyM7Zt87cTW1EVeYJtCkt6vWA/8+8H+8nmZGUOByO6MASsYsD1k1MioQaqGb8gNMTWN7wE",
-	"+ZmjBdPI+ktYu9Zsyge9xPHXGIUelnngq+EQLRs4I/QzdzH6xBXxsp3eMODc/rTfaeCAfHJx7dFm9RI+",
-	"82Uzx40oQnFVZp9+ZUwTxuNl+BD1g8/8M3/ZxiWi0nLecMNar0C5YAe7FPNCf/bfKYJogm8BhvE7dhV2",
-	"RZ/oFSyb+dPXLg7ye/NjL+F9iKGNqGOKYCcEooXBn888+q1dFP7YdVB0r8UZZMOJpWpcBkZo2h0/wX1h",
-	"lp8iVAIZ6sVqd0aJwo4NpBAlHJCXqKLad2DP0M9cAS8VuV4aoahqWoALgGFuxBlhC/PB3B6UuzyY3+fW",
-	"1o2pcWanJ0dHn7mXqnj9YIp8/exvAp+zU/L193/9+/b24LMt5V+AC/W3ZSIWzDCR7GVNiyU8PTk4avvc",
-	"Rs/ayyQ2M7BlnIOpNju2Ne6A05plp9mzg2Ocx/BUZACHS6CVXv4/VBcAhVPIY3hTZqfZX0H/DYdkvUa4",
-	"J0dHvSa45vQP64qyXtvbPvffaHD7RpNSgOowqez0ly95pprVisq17ZfoMY84r5CjO3VA/glQYq5OIQFh",
-	"RytEE0XXytchJVApm/pOL5SveP3FvPJwBVoya0gcgsFbN+ThgGA4n1/IbfDMDkmKsIrOhbMF13spVgZg",
-	"jSJIlFbjSG8f7RijGHDuLB0PjgB33fcWSBOKcRutHsshkO9/OHrWEjd2pFB4o9OKYGUL7NNqrQRP0rC7",
-	"Oj6M4vWH4NdG3k9AMOZdu/WPbuOqB3DLxZjeE696keP2hm+oK0TBR11uLf+OmH4MQ4xnDUDstulKwvEf",
-	"TOmf4gZZNZV0BRpT7n9JN3N3N9Ktm5KnZ3H20ftO44LGN+giqlmUPpR2o4evrX63xUjb5P72ywPiXKfz",
-	"WgLt3nEgtauNe0+8aw8eb+VGPQtdez1GhSYpm0h1+NX/fTtGpz+1/ed6yDUB7BYSkq4eB+jj1B73sLsn",
-	"6N9Fun3uehRrRbBYFXGF/YyUvbaN6S3zpFIT18hn9yM6dF3m8G7magp2z+qlHfDJF2W612lN01J0w/g7",
-	"rN35ol79ypUs2MvR2vZ5t7e3tw+IP1FMVgJ3Xvr+foaR+zic++PQX9mVzavxoCdNfUA+sAtOK1TcWpWu",
-	"RJFiH4K1N+2IPbZ64iCdG2XGFkTcA+J0odcW8osvdw3XrCLtd/aaYrQubPCdkBRt3bhwpL38sW1LBm6u",
-	"8dVagzKXv3BFs/A6MzqQ0XeE49pECbKgMjf/A17BrXEh2trQ+n1PsY7EdA3TT56f/PjjeNP0HeTgQ3La",
-	"qGrmwwq3j6E+13fKnUaO+OHNFKi7GsYrrvGGfweiUM587PlpdzMnR0fkegmcuE6faNm20XieC+Tk5OjE",
-	"DjJLAiRUzoUmc7AmhJJ8HzcTRY25S3qG9/wX49mRcf4PZdwf2oOL2PbJ0ckjvf+dDc0OaUL3p4q/AC+6",
-	"QgMtLBxRD25ooas1ahtedmgJMEoZrrPZoJ0DbScPdn5tR7oBnc0s7/5g+xRyejGDSVmtbCmuyaoplsjk",
-	"RVWqwessK9XhV3OVizXljciJCqjS5Pgksq2ShRQra+yCC4b5PChmQvEStDbm5CNVl3l0pj+5pFCDus73",
-	"f0ac16cyb3kxOI0Z5ifa5DY/39SUl2/Kgaui8yv4O54tENsa17VsYOTOF3n3Nt2vDyqW2kZsA3jESmXz",
-	"0K1P71qQFVB3ZWfaKOe8VC7Nj+9LfrFS2TdQTuh8LuGKWXN9Qbl9pXlj29pBX3etAZY1R8Tq0kiNFJuL",
-	"m9tD7Mw6fCN4bb5+G1KAdxMur8TNtyZXcD8PLVLwJSOXATJHXX1/mPKyuLS+hUYjThgeMY9YuzXp4xCO",
-	"1iQOOXEFzxFjmSZsQai6dLWOHPoYZBlGnTgTftC0tBfcSSnDK1s7b1OVrwEuMethSHGHm7rCCofOu5+0",
-	"Ta1r2+sxTL9Lm1fb96kTIvoilQyyRgfDQsitSOSbMlLF7XEfVo03F8ungldr4iJsrLRy2JgTUZXBbnVG",
-	"sKajt5WqEWSOkDetvL8MMvA7FXtASihYCSq0aEOXmcvTPyVaxBc5cm7jhcj3USOTJ4QDlMQF4eckiqbH",
-	"2Vw63gF5SXzivHWROVJVHc/oX3/+SH7/178P7bPE5QB42Vak2o0IH4kpx62zbru++NAMqYPGx/vTvtu6",
-	"Dgks/qmRdF6tSagicH9sNi802Gu3bEOdbFBZjh/UJaHh2KfR9/Cr++t23M12t/N3v3sE82vclW7Qixc6",
-	"wu3B9Opm2wXCjsTGAP3SdyW6D5yn+bt9zSfK9NsPD3subkMDR+L4ECKxZit4Khq9j7tWHKHm3qFFTBfE",
-	"IErX8mm15AkNZvNMpS+om9Z/sd7ufsjnm9GBbQ3h/+qM1mJuhDS5NeLwkviWYQapomarRq3ga2JL6Xj+",
-	"QEIMjVFBdkKtKJZ/iF/8Z4jDf1jMegxW0U2ZGOAYHiZ7ZhJLsYLvlJ+dCB6k6iCrUMB1z+bbPdGaMnNn",
-	"OLStjNXIHRkDqN74jsffpIrVafT+yKTf6UY+ZFyx0NuDbF8srLQwx3dAMFtClFizVS3FNSeCF3Bm0aOi",
-	"a3yI0X1YybYNW2GKiBo6GpjtGdDih+9KMHj3fe+aDDwYyYUeDANQtUvcAy+tKjtXChz5kDO5LN/DHZSh",
-	"R6II3znnkYkhaigxcmj7djKMv7XnZDiz0YCW/RGfhhciWZ2rsuGWZPYRVUeZbANkg1fugl75UqAlTBHi",
-	"4Vfz3+gtKI2NCaO167WxtdH6Mc3UUZefCfzZwyXJTJVjmU70gBnwtNEoFeOXI6cS6u8PssdzV05/N/bw",
-	"TVnBQj+DhzaBXTClQUKJWo1iWkjWtW5ZcI9y43PbDeCb5Ma+CcYjc+OoU8MANQV4r/d4jk47tfPa6zPG",
-	"9xLbzOSAvCSyPXLDnKxRUTeSQ0moTUdInn+gPuv4Ofzq/rodD0T2JeenmWNcnv4b5I/ddhaDh2orDu7H",
-	"R+dm88k1olcG2Sid/jjGfXO+uO0wx7TFav/MDNNVCn5gftnwkYBWFyKdD9j9XzFeqmQQttFJQm16cnxA",
-	"3iw6pcoxAoBQUrEr8NWvYxsWUz76Z2ZDt40o9XkUTLlMnDInDa9A2QLalvDxL+cvbPOX4lrq0LKHzUBx",
-	"jB6w69l0ENhL4XnDv1nZEKrSP7Z08M0EhmP/gzY0D90C7ou8r10+li2WbrRiM79zd7VpWi2PGQ7/N58O",
-	"v8qGj3P/Oxw90vGDewUeKfvCcB4MfjGA9tTjPzWYD+gAjoEzNuEQgz2jk9/mFA59o4S0jmY4z/0O479X",
-	"zPUfQ5+vsP2rT778rsWYA3JOmXJJtJGgwCAd4IX7ZiHkqnVRb0W9h6Gc0qBq8NFVR7oH5iRDpn2l1K0O",
-	"JCri92eLZwi1sR4+JtliDR6YL/QvpEtCXpNrkOA1gRg3LAoMX/Cs2Phoc6r+9PwjKg/4yEI/Kh82wFZ8",
-	"tbJ9yXkz3wH5p9MDMclHpU7esQX8ePjV/Dcq1u+ECpYMHlywh6p3IyA+Q77980eKujHeqhi6eJStWWvz",
-	"5HFpZtBEbux+tAQ8qjRRYlpYoqkeLddEgqjBlTcwU2CPPd9G3FV7sy0jzGi83isSF7okiq4PginWtlDE",
-	"QKcKFtpeCMibxdO3zr0FTkcx42wrQ/SBCWtXdSA8w9RtUksoBLfFb2Y2KXfzjmArxt0Xo3bnLhtpNi+5",
-	"xQiPDv5AUHZZjGiFl4dItqtt4mH4mSu7txU/O3pkfhZsSoSL6z+AuF5bfLXM8DuXXS9k7hxyXLTeW1S7",
-	"zUrNNTv3iZEatmSZhz5/YSRr59gXtfCmneulULYIBdgLOS3XuS90JyT5Hse7WmdPiC+ff2aTe7xnA8ud",
-	"tFO6lB8X7mfmdQ6YVIYPlfqOKT73IsAHTu+hUj96IErccmTaPrjfVJ/xV+8/2QffSKhLgwvhEpbieWlr",
-	"gdlESqaTmB2h5GACUKcS0+AN5VNUVGmbGgPWW7FLdYA/032jUyzrYe8cAfBRY0IsdUS7btXgQuiW/gjl",
-	"rH75YiBie2XYc2tk5YpPqdPDw+OT/zg4Ojg6OD79j+fPnyH43NS+eVRmc7G+RnUkVPzZsu3ogUe16BEG",
-	"6cRzeDN655nZSfTABUJ8uf3/AQAA//8=",
+	"5H3rctw2uuCroHq3KnEdWjc7Plnpl+1kJt6Jxz629/hH7OpCk1+rEbEBGgAl9bpUNU8zDzZPsoUPF4Js",
+	"kOyWKMWZzZ9Y3WwQ+PDdr19nuVhXggPXanb6dVZRSdegQeJfz7m6AvmRMv36vfm7AJVLVmkm+Ox09ou4",
+	"IqXg50QLckWZJlSTtVD6jBSwpHWpybMj819Gjojg5YaUQlyog1k2Y+bnX2qQm1k243QNs9OZWWG+VrNs",
+	"pvIVrKl531LINdWz0xnj+tnTWTZb02u2rtezU7fybM24/eAom+lNBfZZOAc5u8lm14/PxWPz8WN1warH",
+	"AndOy8eVMA/J2emSlgpustkLcf3WnHz7kLLmp5/qo6MnOSvw/0CEJAVTFdX5qvOVP1pF9ao52UJcz7KZ",
+	"hC81k1DMTrWsIT7lml7/Cvxcr2anPzbHUFoyfj67uclmL2uphNzeG4drPc/xSyKWRK+AVPQcyAKWQkIf",
+	"oO0PZj07+OH4JLWFn9yBA5QS5/RA2fWwz56m3vSqgHUlNPB88zfYJC4Evsz/9Y9/EsoLcvKM5CsqaW4Q",
+	"Npx3BbQA2ewrWvGxWXKv7fzK1kyHA3dAWeKXnfUsPp60sPN4GztvstlrUIqewxBM1/aRu4H0Xc2H3iFr",
+	"frf1P1B1MfQCTdXF3d5wexZ09HD8xmxUgqoEV4Ds860UixIQKrngGjgiEq2qkuXUnOCwsk/8x+/KHOdr",
+	"tJX/KWE5O539j8OGPx/ab9WhXxff2AbIxxXV5Aq4JldS8PMMyeTKfKgFKQQxLOMAQeoWa9g8sn8pKpCa",
+	"2f3T8Lk96m/+SrIZr8ty9nkPDmvXmjt8nrNimmVT6wXEweuo1zDPxXpNebGNPxZclGlFBM8IVYRyQuV5",
+	"vTYgvIRcC3lGYF3pDRE8B8NjJRBmn8MjIX5pWKvkBtwHVEq6wb9XEmjRt13N1lDMRa2jbxdClED5zGKX",
+	"p6Df4pPHy3pIz1Igj9+wBZzPYbdi8Tvk2mzoeV0w/U5cJXAjtyBMnILqFi0VVMNj895Zl7Kje24tgMRy",
+	"rZOLnwMHSf27twh2WweoJOM5q2iZWK4DUmqg4g4W/7D11hSYXhix9w5UXeptSK1rHfY7RNWv/XMOb0ur",
+	"kbUR9g0HshSSAM1XxN1sRhg3iMkkEbLoYOTQG98D104GbeNqBzZ+R1lzniQkGC8MaLegkAtusE3OtbgA",
+	"vn2wq1VuxPoZMSzA0hrlwpAb8T8lK6qIphfAibgEmREFQBTkEvRcaaobBLsLR9kbwWTN++i5tbnTrzPg",
+	"RnT8NlsCzyGmuB6EdEu3NpV1QZm6hpcryC+QTIuC2ZO+ja4Dz5ptUfTF9rX8BCW7BLkhrDAShOYXXFyV",
+	"UJwDWTKp9IEVkgPSO3NaUqwc/TCiG9lPVIpfA7ey/gLOCIdLkFa6MUUk6FpyKHZGf4f6H8zLb/AYr+zP",
+	"jp9tM26vLtxdS+i7rj7+EcF8IqGZU55DWcbLNWIG8YsDcsF5KZTue6jm8VfR3RUOZ6YW8giNfW42JYBv",
+	"x42rkm76wDVA/4Py3OIU4+fzBayY1U5G2U0fg4hhHgHM31N0hq3XZm0Ma+sIDaps48WIKHhp9Yr2re2h",
+	"KXX+/skq9Nv0sWRQ9rBfUcsckl9d0rKGcY3Aru0fDyumjust5ITok0A1FPM760XewO5DN7hkhZEs01Ad",
+	"XDM9z0XRWs4j4i3WE7XOxXqizUmgKlY/77aWlpu5WE602pA6IC+tPTWsleFT+LzW5S6IM7TfJFqNHSJo",
+	"LEMb9Rj/Hh82JEvVRfrsHbKKEbn5WdawM6/OuWuO7ihAMYvpqgWrBtWG6PQn0JSV29RaRHS8y+nNmmJh",
+	"NrWTXHkTPYpQyYFVehQnNJX6nXu2D5qz9kaaxYfA8NbIyV4g7CFzY3h0eXfkqJyCyHrOj/IuftXQud93",
+	"dXJlQGy3Y2zpjcVCqec1N9KR49+iquwj5p/xN3WeAxQoJpeUWXmJj+O/6ILyQvCkyp/Nfl5XejOqrG+d",
+	"5GcphXzp+LM/BeOXtGTF3Psw0PllP/rdUpKFzdx96ogugNMos6xciOs5XS/YeS1qFUgufoqeAzegyQVf",
+	"svPafliVlEcLr6iO/vLbsEYL0uhcLOcqFxXERk30EiHZOePzpZALVhT4qwrwkUtxgU9IqMScCz0/l5Rr",
+	"uwnKDGDnlRRiOV8ztXa0YR5bipr7M8d/IwuKPwgcKv7Qe1JanzlwxZ99qUGhmhR/eEUv27/Eo7Q2AXLN",
+	"OC3bPxPyQkuIfjoXfB54YABA/HxnXQVKdXdjoAxKtz5j/JLp9h7tNbc2KSqWd6CiV6LAj2hZiiuI14/g",
+	"H2CMZEUXJfgPkdtHqEJLpMD5wr0h4Iazm5EyS5h7pdfptCDncM0UOimc78ugZ8lyHd8o4zTX7BJiiAco",
+	"x/v1Xy5qtbHuMtT+HPDjR/Eq8xXlVoHGP5UWErofFrX1/UJzU0Zl00xvokfde5oPtKTcmsExeThKDgeL",
+	"cZ2uYY6uki4KoS+zeXshKeOWpSGCBgDiX0tzfv+HrHn8pATFipqWaGQY+xWZdLyJNb2em1tBcaTmEmi+",
+	"aiEHXFfuKA71mg/c2ZoPKgm54JY/zgOL1ULMSyoxQFJzVVeVkEYlWEPB6BxZZjZbCaVbTKRkS8g3eRnj",
+	"XE4rumCluYhoIbNZg5vowoCIvnzkR0JJN/MvtdB0DtdBBpijI5ZtnX1RF+eg42dRtFk4S1gLjZA26t28",
+	"5vSSstKRyqpexNdl8Mswo6WRnUHWK/+3U4GCjEoJnr8apqkSHkt6PbfnVGkL33CdPc25S5CL9k9agtdJ",
+	"Xbxocb1JbnfQP2nX91vLWmdI6QG/AJV6AVa13sNLViunMCUCCXoFxLwTHZW5UJooQZZUZj4sRZ6Sv7EX",
+	"hCryv9+/+fvBrLuvttpuBPbBO3r1OsQAR/UjLWuIHAvLVNQYt3oBUKmwYZBkKcWanAvGz4ngTfiMC46B",
+	"ZH9ZlRTrSiM7k2uGciUQBcpYDmm3Zv8F9Pq97tdcHjRJaFpp/oUZqtukdeYpvVQTK8wDVmmfQylyIY2p",
+	"1L/UC6NN1yrl9a+THKZR2edGhO/oaY8hvJtjftdHjRqibumAUzP/+2zrXNGeU5Bb1YuEPwuoriXsyV+X",
+	"jJ+DrCTj6biZkR49bgkbEE/5KwxnnsJxZXUhqIQ1q3e4EPuLng3Xskw79UCqdFCyc2sOGO7ozQ/t0m1g",
+	"RntpHyRrbqoFqu2L3n67d8ym0eJV8boxvtvIwYoRvGiiGCcjEtMslXw76mIv0bmybwjJ6P/zbe0gihA9",
+	"Pfpfz7KhbUchpIDcNBEK+rACIkUJRK+YIqt6gaFB1YguK5Ri4bUS60bxTqoYHc0nBHaOd0o3W9e6bsWZ",
+	"I1+/1qULH3UDbHGqnNltf3jpx2dPu/s4xj93iTHZa+0TtlYBTwjhopCg1L7cqOs2vosX2lgA6u48aIxB",
+	"ngdleEhmO5X5Jpgse0Z+a4U6v7drRiPAzVscULPoSrqMKoJVOE+Kwm8TA7ui0hgee+FB8ixjYaNf2SVw",
+	"UC0TwclSuHZGWM0vQbIlQ8soRcdetdrC54UoNsmdTxakMYp0mjMPpypVdFMKWgyYFgp4AZJQrdGYdKkS",
+	"SyEJF3rF+PnBZAaEhKrczLV4gJDIl501AlpCmreq2mJPEiO3E67ucpQYJFt4v0e6wVAyl4GJwyN8oVu+",
+	"OWdm0bjBmXYCWLg8D7QWdqdozm3thY977CHyb2v1vAdedLIunGDzf45wk0HF2r3kDS83CePDuw0jDvOl",
+	"hto6tvVcXHE0Zt1zkAiR17z5MqlHNPxnRwuwG9Bsq7UFi9F7sshJk10cuVL96wbgipe3H570Mt6OlT6W",
+	"TLRkJaj5WhRsyWxGxq20zOOjWHFqskPM6lpw6Kx38kNqOQvlXlX3+Ojk6d6qbhQlb4uBEGLKiHV/EiFJ",
+	"nJ4RvfnJSbaHgPmLBHhsOHDjp3r2QI4qYypIPcd08Z1uUAb9tX2G53yDW+0eYTqROChkmsD3GP625NHo",
+	"w+KOBSlnxNAg1UIqLMFpo0mi2sQFeHZCfy/0PA/1IQVDPk0QzKiiNSsMorrAPoYUQeW09IHqFeWFWC6T",
+	"rDQ4XO8HA1GR3MwbvAqeTqpUO56L/k5+Pq6047cD7PPDroALqdw7Q7CJ9nm3ei64lqKMvslLocAGRFne",
+	"oz9HFkKbj4/kwrnIzk6uxubZKD0tBbY37fSKrpvYqMNrV1zR+KlB2fA3Xbh/DEVCps51KqnSc1HrqtZ/",
+	"QPYOvt2x1j/g7YxftIw3kWNwq66MntF3A/2Zpjan5Q9Jg6qkyJ0pOqTGBZM1Zldtrv1iEwVbvlNEXHGC",
+	"HsCDaPeBtaV2P1k0aGIdEq+7AVUWE+QWIWzhZnt3Dg1iekzyA1wvHYWZMmgylm+5pGW5oPnFfMpsRLQ+",
+	"9vKVV1JcsmKqQq29kxRDkq0n+CZbIcqiSBK9S3TwKRB9QYhkaCksvAdxOs/vfnmNHXwPsc7EyRoUjXfX",
+	"3XdPZZOWNc+Nlb5D8RcuEv8ktYcJXHbtqKi76u17i3Awys+MMTmLyo69AtMln2jHqeO8hWSN4i0d1JO5",
+	"+yZ2K98mToepRX0VkKJsEWc7BhJiFknq7DqvQ95UBbbKyyBLk4q3Fpc97pBJ438dFPWHD8G8ENxrO8dj",
+	"tzkCJdxNk24cRfpGPGYGGZ8XxTcSH/Oaa8eeXDMefBEPGuzymLrffpBxpAJ9Lr63gFysoZW1olgBkXci",
+	"2oKLEcdG7NHTH0f20EEth1A2JtyrjRhU6Esm97rwVi0kh1z/ISot6l8g5VQ6ktIt8/yOS3WCZcFiaIqP",
+	"kva3y5A0SmX8+4JJq09LuASpYNxyD2WkYTl/whbksvYVprCignFFAyVaip/NnBXVh25p1XfypCGzld0d",
+	"+/Y0IwqFXXI8p8gsNmVB9V2vYzBkGfV56PD7pQbZVzW6zVI9Gx/aZJP1j5WWnu0k9JK+qrhVn6pi7ySq",
+	"2hvaR6juG/P6uNqdmC6xbtdQFl3D3P3YSGgPrWzGuKqgFYNIGQSJPC6myx3K+lwk3T4daaR2p6kr/i/v",
+	"lPszNsl4sALEkRB3Kl4yqql/iSC/jVoDkeVdStj8taZNvVZUtim1bdtETmJEXlt/zJFWHCMapt/aA/F6",
+	"v//d+X0giTGe3yw9zvfbFxI7dIPJYWFpqwRKoXpMjndQlZtbxijH9NTeSFDn4Lhe6pTvoBL3WCd84arJ",
+	"PezOsVRhKcqiJ+2t37J0gbkET69Ef06Hrqtd/P92iWC4uaZRuPs+qO1vc/XYIr1H3bLFRq0Wd1oPbdtO",
+	"y5DbuL6JL+076wNR/rY5OkT1iLrjzWJsEcYYtZvFpm2bY+lq/ACJDY9pee+sotJn6nk9JplyFgqZkmms",
+	"lqORK6qIhFzIAgrs28UU4QL7m4EkF1DptKk7Gd8Qga9t75EVRCxdJ7EVEHdasqYFxp9drdrBJC14bMy6",
+	"V+YPa5v3YZB2OxAuawXFKWGaADeXdcX0StSaUE5guYRc4/Wt6YYsgGjJzH2eU8bjZOSmnK4pI3Yro9XL",
+	"dzBXWyHUBmqxQ8variGy1KqZb2FmCuV9N7ue7OsGVw3+ZjYf8WrFyqhPmi8gmiKUlT79LNpnmm6bEMXO",
+	"Pcx6kKsrWX1ppQGmpLxVNzrzsqFVe1rVaaumjNJedw1neN/ulEGffj16GBUvfCsZ33vAulhdQiOunryc",
+	"mt+jIrR3Ly+7MVeRlFARJHA97xodD1qX1eyw0xWsvblR8+JdzV9gefW2vGpauAkOb5az09+GUdL3fLvJ",
+	"wikQDjcdZ6V/bp/OT7dRAurRxw3WJSBsqDjscVgXqPmtCmQWLNWFktZakO9d3cqjU2KeIpS4NohEuwZn",
+	"SwlwRiSYr0+x2gVFsX9MXII8Q357atSG0DVvAzoSO+ZdyDEXlmB7KjY7pLCvUrxFKdvS413N7cmwfkdw",
+	"IMgm1FnI4HtCCoBqvMNc5yKbjffcXJ8GR+vCtfrdRREOrTETPguHRfMeBeKN7dWc07LEZBD3eEauUGpq",
+	"Bx2jD2KTBbLYEKZj5cEVRPT2EQx9KVLq6HU6D/c+u7btwHpr3m10t28tpu2zHRWudpZsnzGp79yFdXiI",
+	"Zw6RerDvoay6eg9XDh5qzKard3LgvAde9Jp0fVU5I35DVyTSJqK3Jc3BdT41qiirGHD9nSLuHs7IkdNF",
+	"bW4/Fsr4lqKrepEstRvBsK0yjamqq5x3a77t7JyySdpwbD+HylZXuVqIz9lO1TTpQoWOgHOLZyQ0QMkI",
+	"1qYY21HC7xhKaxU0EZsjZr63t9hYSfdWBOGtJn+OESUgbp+7nZBOGkpA+5BxQsnCWAGGzwsFxC9uZLtB",
+	"YvzyO+xjPynd3AuW/9th7INhVRqVvP2Vdl4Opfx0ZkLUZXmK6GStcsbPMXmCaQXlcnrq6aTfpA/nPKTt",
+	"s1lPSZ+ttRLiwrWYGso0h707f2JefF3NK1GyfLMbqmFvK9u23/biMR+0Wp8ZkNleb41fJ9kUrj8LPe3d",
+	"sOXCAVRREl4Eoa1T+TMkryPuJZgojkMrZI++f64va0INHgsXhu9v127SQmUf17WDXap9Bt7PfELn4dSJ",
+	"NrdRK+4Q0acF46DUvEtJd+PutmXY3LdSm+bupu24alnV8OPmoW1X8xAH8S0lAx/o9ufKmgaUSTHW21rV",
+	"9msWtd49z2SCxODgZmqat6bj4h0ab1zSIU3YO0m3cK51sobck3iUNYyrQ8ydxK02SUSwGFP2tKh6O1W5",
+	"foWuB21aYI0xwz81v3DVH/PGo96ITixqwzjJSBHWPbGH2wkXhxf7Ng7zWN5FiS0Q9WBxFz1buDuIoB+o",
+	"urjP3uNgNH7gOds31d6VJs57cwlWVPdQhAal50nCuVN4EdvK9s4LSpUXRz04tC6NTu3MU0XZREHPISmG",
+	"PXKT31SQ3z77yaDMDs27Gz6sIN+5o1pPJl42q6tiGpS0pbt9dh1bbub5uhhrFLaLuJRMwzxcwi0lZqLL",
+	"ecg/NLcYicyY1JJkEBC1E9CNQNvHIm4Vtugl/rGkmnbDhXHeMF4I4ZhF3Gbh5MdU+CIQ+Wgde7jZ4Fko",
+	"LpkS2AwD+FLIniJpT3wdx4+LXhyT17b9wEioZJS2Ql3Gk+MfnjzboTIjkN7IWMeYgho9NReyiIf1fc7G",
+	"yCtGgh9+eJICcR8J7RtXGsanbjK/uZ8+Oki3htFOiI5xzSR1977rgVz+oYnlTiqTPcYOTGsXr79ZbMpE",
+	"rrvdww6a0kB+qTfVQi9P23ttXZWg276cRSlyW/zW9GFJkYt54f9B1jzKd9eMx58edznxNDyn1zxNHnP4",
+	"cL3cZqzSaute/ts6SEeiR/1VBr2u45ExTPfuBLYiu4kqNPtJoedHyvRfKCtr2ZN3tRDFhogloXbkKQbR",
+	"XUsgLKEgTCs7nY0sNhq24wlVU6+y25jRjsvXfZ7cPNbloYtx39rIc9fCY0ynWFC1W3smY0Ztr9mjV+S1",
+	"xJSFgsk01EO03laVCbnJMFTlfogZf94H0clZ6HmlYTAl3cwTGcrpA+2ayszF3GBGTzuNxPDFv9M1RuJs",
+	"kiclFYA8I7ZzymlosLrLrD+b+LHTaXyy7k4PSq3aY05spH1lG3L3uBOasU5j2x5K4s5mjK9AsnTeXlzo",
+	"P9rOadhRt+dw85B7uHWdDiUzwuHqcb5iZWH/qUX1uIRLKDPCitN//eOfGTGKt/mXuX1KXCL+flpZoj8C",
+	"bmuIPYhqT+5wLmkOyQa6L0BfAdg0gEqUTAOSovkTVfeCAC+arsCLDSlpzfOVbQ08cgnjqnZ8oyOzqQ23",
+	"wF1KIZbNjp6MN/697VzJjxGKdLKAqLKTf1na9+KyWe+1U+pA1Qmy4jC3ZCrHz62qWZK7GEP+0NQqWeES",
+	"UoXjW0geezSN09/wA5kYfm+7mxkBBcdMjWbpMXPDtleuJdOb9+YtznTrmytczw1/+943wnuUkauVtJ8Z",
+	"tRfkI5tkUrjnOBDvDX7kp8OjDAUqbeMXu52V1pUdwc74UqSVhudvXxmJatY0ApT8jLN0Q+IHdixHnrDC",
+	"nZBXBawroYHnm8d/g80n/r2EL7gvw9NOnpF8RSXNNUiVkbW5HEwOxGzCkgHXj06JhAqoZvyc0FCmUfMC",
+	"5CeOHkwj6y9g4+blKp8/FafyY8JK2OaBb85GtKzhjNBP3JV7ENdT0o7fxdoF+9Pu+KcD8tGVSESH1Sv4",
+	"xFf1Ag+iCMVdmXP6nTFNGI+34asdDj7xT/x5k+KKSsu7mhvWegnKJTvYrZgX+rv/ThFEE3wLMEwFs7uw",
+	"O/pIL2FVLx6/dCm135sfewnvs1VtciZTBMdTES0M/nzi0W/tpvDHbqy1ey2uIGtOLFXjNjDZ1574EZ4L",
+	"K7wVoRKIyzkwpz90Wvd//K4EtyejROEYLZKLAg7Ic1RR7TtwpP0nroAXilytjFBUFc3B5VIx98QZYUvz",
+	"h7EelDMezO8z6+vGsmhz0pOjo0/cS1U0P5giXz95S+DT7JR8/dc//nlzc/DJzlfKwVWN2BZBS2aYyOx5",
+	"RfMVPD45OPIssfVZY0zihCk7JiG4amfHtoQYOK3Y7HT25OAY1zE8FRnA4QpoqVf/F9UFQOEUSmJeFbPT",
+	"2V9B/4KPRBUj+MuToyPXlkM75dXc/mFVUutBtLwsxf0xMBIT/StNCgGqxaRmp799zmaqXq+p3Ngh1h7z",
+	"iIsKObpTB+TvAAWWfeUSEHa0RDRRdKN8n28CpbJtT+i58hMlPptXHq5BS2YdiX0weO0euT8gGM7nN3IT",
+	"IrN9kiLsomVwNuB6K8XaAKxWBInSahzp46MfYxAD3jlPx70jwG3PvQPShGEXRqu3E6e+/+HoSUPcOCZM",
+	"oUWnFcGuRjiTynoJHqVhd3l8GJV+9MGvKeIYgWDMu353npkGjiPZyC5Fvwe3XLryHfGqU4RgLXxDXaGg",
+	"QjYSxvLviOnHMMTU6ADE9uzUJBx/ZUr/FE8traika9DYbuW3rzODdbMvte3H7Rils0gDBMdqItKrOP/o",
+	"XZdx9QdbdBH1q0tfSnPQw5dWv9vhyV9x2N7N53vEudY43ATaveFAKteq/Y5411w8WuVGPUNnXYxRYXLd",
+	"NlIdfvX/vhmi05+aocAd5BoBdgMJSdcPA/Rhao8HC98R9G8i3T6zxcyGQWKjQuL6zBope5XZ+mtknlRq",
+	"4qYr7n9Fh270L9pmrsVt+66e2wc++oZ8d7qtcVqKLIy/wcbdL+rVL1z3i0mu1s40vrm5ublH/IlyshK4",
+	"89wPXTaM3Ofh3B2H/soubYmWBz2pqwPynp1zWqLi1qh0BYoU+yFYf9Oe2LOKp1RWdSIzBQNZmdEMsfDF",
+	"pn6XVGk0Ou2QsQwtKYUtBNCigjW6r9dWhxDExSkycuU+QR0f1U6EW9A8D8grXGlrmC4RPO+AxSgcmPZ1",
+	"EBenI86/rXUzf3MKBjU9Ajf7u2ck7s7BTHFBHOR7d9R9TzeNtuM6KBpJriy7c/zQmoZGzT4gb3i5ad2q",
+	"a13dzFbbE6FtK+hewWW0c9vdeQJO2AZi05U49lbUXLOSNN9Zu9uYEQfo+N9WfZomuOF6O7W1u/Y/3t7j",
+	"i40GRcSy8TlYeJ2ZazH0JJwaEgbLKkEAfUrWWxYdrW//fnJxSwW0XuUfTp6e/PhjPF0u5WbeWbG7T9Uh",
+	"agF+v9rah1bXdnxrhvjh/W5ojBnKEVfosroFUSgXD/EKQvswJ0dH5GoF3NhxVWXFmUsv9WItIydHJ/Yh",
+	"syVAycONTFiA9YkV5Hvzc59u/mibJxth+m+mhETRpj9UE3nfXFykh5wcnTzQ+9/YWoNQQnl3qvgLdMU9",
+	"ugw5oh5c01yXG1SfvTKkJcAgZbhRuL2OO3QG3p8QDiOMe4wQs727g+1j6HeAJXlO7q7EFVnX+QqZvCgL",
+	"1eufYYU6/KrhWsem31YqUAlG/Ts+iYIFdrw3em/hnGGBGoqZ0NgJ3ecZ+UDVRRbd6U+uYN6grlMSz4gL",
+	"Y6KS+ax3GfOYX2ib2/x8XVFevCp6fB8uUOadFrbbfRMt0rKGASdGFK7ezie4V7HUTO7twSNWKNujwwap",
+	"r4zuTZ0PimljbfJCuRJoPpX8YoWyb6Cc0MVCwiWz8aeccvtK88ZmdJa+aru3LGuOiNWV2BspthDXN4f5",
+	"CvKLfhP3pfn6dWiPsJ9weSGuvzW5gue5b5GCLxmwbm25OJkOU57nFzZYVmvECcMjFhFrtzEqfISje5Sj",
+	"wYjTWxBjjZG5JFRduD5wDn0MsvSjTtwlpNdXOgnupJThtW0EvK3KVwAXWMbTp7jDdVViu2aXrpJ0tm4q",
+	"Oxw8LL/PhEw7KLSV8/wsVd20wYjZUsidSOSb8rr+YtO3HkCNN4blY2GsWZcyZqWVw8aMiLIIjtgzgg2q",
+	"vfNfDSBzhLxp5f15bDlHIb0CclaACjN9MQbsepicEi1iQ468swlw5PtoUNwjwgEK4qpKssgjY3tHuvrS",
+	"A/Kc+BYNjWGPqlkc6v/rzx/Iv/7xz0P7WcI4AF403fr2I8IHYsqtubLt5JIwbLKFxsfTad9Nz5sEFv9U",
+	"S7ooNyT0q5jAkQPYIMyhn83ds1mSGf6hLggN1z6Ovodf3b9uhuPGt7t/97sHiCfEU397w9Jh4u4EsQS3",
+	"2j4QPmz6xfcB+rnvGn4XOI/zd/uaj5Tp1+/v917cgXquxPEhRGLN1vBY1HoKWytOuXTv0CKmi23vptOS",
+	"RzSY7TuVvtl4Wv/FXuTTkM83owPb/ur/7ozWYm6ENJl14vCC+JGsBqmi6fxGreAbYtuMef5AQlKYUUH2",
+	"Qq2oOKWPX/x3KCy5X8x6CFbRrgHq4RgeJhMziZVYw3fKr04ED1K1l1Uo4Lrj803f6OnCz9ZP64k/03wV",
+	"5LnrhymW5O2b9x9IvM4BeWXTSaMYhs8KYy7VxyqAOAAGM/oVYTojVNnQn13ntyefDxai2Ayqeuob1/Ve",
+	"2LSAh+VB+NKH1/bqyjCa46OjcIWEaoy6ZoSWpXPDrb0/ILOdEQ0myaIdqWsjaEWZMWoPGb9kum3JdJw4",
+	"mLL6Ch/7VvHC7s6VuD8wXth3DzMuC+QplM/l0qoz5voOCNaniQK5glqJK46IcWb5V0k3+CHmU2Mb+iZR",
+	"0OBHBS0TwU7oavDDzwDrdc68dSO97k0mhIlnPVC1W5xA2JelXSsFjqwvfaco3sIttPUHogg/p/KBiSEa",
+	"3zZwaVNHwYbf2omCndn8a8v+iC98DrUDLpZec0syU+QxUyabkoQQNj6nl76PdwFjhHj41fxv0ExPY2Mi",
+	"quIm2+0cVXnIOEo0U3MEfyaw4s1SGfbYxhCtAU+T/1cyfjFwK62xWb0s8r+iCVidi9nqDG6Uu3c1P8Mk",
+	"fzQnyrIvl2P/nOBOsjq3jdc11eBeyLixX3qTX3wTt51ucWu62p/LO92awHa/7umAIDhkx8bG+7OD2xpc",
+	"mN/Ui37v3Dim/STUN3UXYR7WfYcJzpnSYGwoBCvTQrJ2BMCCe1AheGenSX2TCoEfovbACkE06auHoQd4",
+	"bya8R2fB23WtixGLeogdhndAnhPZXLmRj9aw1rXkxo62NYjJ+w/UZ4Pjh1/dv26Gq4/8yKJx+RyPN/oG",
+	"RXR7HFrvpdo2w9PkMbjVfEWt6IzRMHaPv47h/AU/HKGfY9b8z84w64eQWwZO/XLK1UVlPT6vF4wXKll5",
+	"ZdTiMNuIHKPTKx51g1lShGLysp+eEvv5mfIZknNbr2W0uchN5orqM1LzEpQdwGIJH//lfChN0XI8iwca",
+	"9rBdHYYZVnY/254165d4V/NvVjaEqUYPLR38MKr+gr+gkC/CtKm7Iu9LV4Rth+0Yw8ys71ICmtrshsf0",
+	"1/yZvw6/ypoPc/9bXD3S8b1HTh+o5PKNtW0yBLSnHv9XjU0AHMAxudB2GUCdOLr5XW7h0A/aSutohvPc",
+	"7TL+/yq0+mPo8wWgv8Z1XPiuwZgD8o4y5TpnRIICwx7Ac/fNUsh1k8azE/Uehh6KvarBB9cS8Q6Yc3fL",
+	"Ourc+2ezqkNDzPuv27BYgxfmB0VhNMT8a0OuQILXBGLcsCjQb+BZsfHBFlL/6flH1BP4gYV+1DO0h634",
+	"FqVTyXmz3gH5u9MDsbJXpW7esQX88/Cr+d+gWL8VKlgyuHfBHlrdDoD4DPn2zx8o6sZoVTEMgyvbqN42",
+	"x8GtmYdGGmJMoyXgVaWJ0gfSu0OZabEhEkQFrqeRWQJnNC9QjijiWrzakWPmaTTvFYm7WxNFNwchGmBH",
+	"cGMyaAlLbQ0C8mr5+LVLAQCno5jn7ChszBMQ1rXvQOg8q5WEXHDb8W5uO3Fs2wi2TexdMWp/7rLlGn7O",
+	"LUZ4dPAXgrLLYkQjvDxEZvv6Ju6Hn7leuzvxs6MH5mfBp0S4uPoDiOulxVfLDL9zLXWEzFxMmIsmwwXV",
+	"brNTY2ZnvhuChh1Z5qGv8RqobDz2nay8a8dOxsPXWIOcFpvMd7cVknyPz7sGp4+In5lzZgsgfXANe5w1",
+	"S7qySJcSbdZ1McBUFSSV+pZlkHciwHsugaRSP3iyXjxnbNw/OG055PCrpy+IxDcS6qvqfUqZpXhe2Aag",
+	"ttic6SRmRyjZWyTZar/Ya6F8jDop7tJYyEYr9oki/pnsjVaHzPu1OQLgo8HW2N+QtiP7IYTQ7vcVelj+",
+	"9tlAxA7IsvdWy9J1nFSnh4fHJ/95cHRwdHB8+p9Pnz5B8Lml/cTIma1X/RoFilX8t2Xb0Qce1aKPMMoY",
+	"r+Hd6K3PzEmiD1wuzueb/xcAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

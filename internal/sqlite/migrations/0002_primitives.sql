@@ -7,3 +7,10 @@ CREATE INDEX receipts_unfinished ON receipts (principal) WHERE state IN ('runnin
 
 -- What a worker's late reports took of their quota.
 ALTER TABLE attachments ADD COLUMN late_bytes INTEGER NOT NULL DEFAULT 0;
+
+CREATE INDEX questions_run ON questions (run);
+CREATE INDEX questions_state ON questions (state);
+
+-- What keeps the link to a peer down that only a person can change, a code of
+-- the catalogue; '' for nothing.
+ALTER TABLE peers ADD COLUMN condition TEXT NOT NULL DEFAULT '';
