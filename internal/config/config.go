@@ -53,6 +53,9 @@ func (c Config) ConfigFile() string { return filepath.Join(c.ConfigDir, "config.
 // TokenFile is the path of the operator's token.
 func (c Config) TokenFile() string { return filepath.Join(c.DataDir, "token") }
 
+// ReaderTokenFile is the path of the token that may only read.
+func (c Config) ReaderTokenFile() string { return filepath.Join(c.DataDir, "reader-token") }
+
 // CertFile is the path of the hub's self-signed certificate, which is also the
 // authority that other HTTPS clients are given.
 func (c Config) CertFile() string { return filepath.Join(c.DataDir, "cert.pem") }

@@ -10,6 +10,7 @@ import (
 	"github.com/wavehub/wavehub/internal/config"
 	"github.com/wavehub/wavehub/internal/group"
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/keystore"
 	"github.com/wavehub/wavehub/internal/metrics"
 	"github.com/wavehub/wavehub/internal/signal"
 	"github.com/wavehub/wavehub/internal/sqlite"
@@ -135,7 +136,9 @@ func stopGroup(g *group.Group) error {
 // recover brings the store and the world together before anything is served.
 func (x *hubParts) recover(ctx context.Context) error {
 	err := x.store.Update(ctx, store.Settle, func(tx store.Tx) error {
-		return tx.PutCredential(store.Credential{Sum: x.operatorSum, Kind: store.CredOperator})
+		return errors.Join(
+			tx.PutCredential(store.Credential{Sum: keystore.TokenSum(x.home.operatorToken()), Kind: store.CredOperator}),
+			tx.PutCredential(store.Credential{Sum: keystore.TokenSum(x.home.readerToken()), Kind: store.CredReader}))
 	})
 	if err != nil {
 		return err

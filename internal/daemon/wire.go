@@ -47,24 +47,22 @@ type parts struct {
 // hubParts is a built hub.
 type hubParts struct {
 	parts
-	url         string
-	operatorSum string
-	storeID     string
-	epoch       int64
-	draining    chan struct{}
-	gate        *receipt.Gate
-	runs        *run.Service
-	mail        *mail.Service
-	dispatch    *dispatch.Service
-	work        *work.Service
-	fed         *federation
-	server      *server.Server
+	url      string
+	storeID  string
+	epoch    int64
+	draining chan struct{}
+	gate     *receipt.Gate
+	runs     *run.Service
+	mail     *mail.Service
+	dispatch *dispatch.Service
+	work     *work.Service
+	fed      *federation
+	server   *server.Server
 }
 
 // assemble builds everything; it starts nothing.
 func assemble(ctx context.Context, p parts) (*hubParts, error) {
 	x := &hubParts{parts: p, url: reachable(p.ln.Addr()), draining: make(chan struct{})}
-	x.operatorSum = keystore.TokenSum(p.home.operatorToken())
 	err := p.store.View(ctx, func(rx store.Rx) (err error) {
 		x.storeID, x.epoch, err = rx.StoreIdentity()
 		return err
@@ -167,7 +165,7 @@ func (x *hubParts) wireWork(context.Context) error {
 		Remote: remote{x.fed.client, x.fed.home.Kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
 		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.home.identity.Fingerprint},
 		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },
-		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
+		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
 	})
 	return nil
 }

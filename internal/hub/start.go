@@ -68,7 +68,7 @@ func (s StartSpec) Check(remote bool) error {
 	case s.Worktree == WorktreeNewChild && remote && s.Parent == "":
 		return Invalid("parent", "--worktree new-child with --on needs --parent")
 	case s.New() && s.Name == "":
-		return Invalid("name", "a new worktree needs --name")
+		return Invalid("name", "--worktree %s needs --name", s.Worktree)
 	case !s.New() && s.Setup != "":
 		return conflict("--setup", "--worktree "+s.Worktree)
 	case !s.New() && s.Name != "":

@@ -119,7 +119,7 @@ func taskPages(f *fixture) {
 			t.Run, t.State = "run", hub.TaskPending
 			if i%2 == 0 {
 				t.State = hub.TaskReady
-				ready = append([]hub.Task{t}, ready...)
+				ready = append(ready, t)
 			}
 			old = append(old, t)
 			if err := first(tx.PutTask(t), tx.PutTask(filled[hub.Task](&n))); err != nil {

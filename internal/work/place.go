@@ -86,17 +86,25 @@ func (s *Service) findRepo(ctx context.Context, p *place) error {
 		p.here = f.Path
 	}
 	if p.spec.Repo == "" && p.here == "" {
-		return hub.Invalid("repo", "a new worktree needs --repo")
+		return needsRepo(p.spec)
 	}
 	return s.Store.View(ctx, func(rx store.Rx) (err error) {
 		if p.spec.Repo != "" {
 			p.repo, err = lookupRepo(rx, p.spec.Repo)
 			return err
 		}
-		p.repo, err = repoAt(rx, p.here)
+		if p.repo, err = repoAt(rx, p.here); hub.IsCode(err, hub.CodeRepoNotFound) {
+			return needsRepo(p.spec)
+		}
 		p.defaults = append(p.defaults, hub.Default{Field: "repo", Value: p.repo.Name, Source: "current_directory"})
 		return err
 	})
+}
+
+func needsRepo(spec hub.StartSpec) error {
+	e := hub.Errorf(hub.CodeInvalidArgument, "--worktree %s needs --repo: the current folder is in no registered repository", spec.Worktree)
+	e.Field = "repo"
+	return e.WithNext("wavehub", "repo", "list")
 }
 
 // repoAt is the repository whose top folder, or one of whose worktrees, it is.

@@ -77,7 +77,7 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 			return err
 		},
 		Begin: func(tx store.Tx) (hub.Receipt, error) {
-			if err := s.roomHere(tx); err != nil {
+			if err := s.roomHere(tx, in.Spec.Agent); err != nil {
 				return hub.Receipt{}, err
 			}
 			return s.beginLocal(tx, r, in, p)
@@ -121,14 +121,17 @@ func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p pl
 	return a.Receipt, dispatch.Attach(tx, a, sum)
 }
 
-// roomHere refuses a start over this hub's limit.
-func (s *Service) roomHere(tx store.AttachmentReader) error {
-	return roomUnder(tx, s.Workers, "this hub", func(hub.Attachment) bool { return true })
+// roomHere refuses a start over this hub's limits.
+func (s *Service) roomHere(tx store.AttachmentReader, agent string) error {
+	if err := roomUnder(tx, s.Workers, "this hub", func(hub.Attachment) bool { return true }); err != nil {
+		return err
+	}
+	return roomUnder(tx, s.PerAgent[agent], "this hub, of "+agent+",", func(a hub.Attachment) bool { return a.Spec.Agent == agent })
 }
 
-// roomFor refuses a peer's start over this hub's limit or the peer's grant.
-func (s *Service) roomFor(tx store.AttachmentReader, peer hub.Peer) error {
-	if err := s.roomHere(tx); err != nil {
+// roomFor refuses a peer's start over this hub's limits or the peer's grant.
+func (s *Service) roomFor(tx store.AttachmentReader, peer hub.Peer, agent string) error {
+	if err := s.roomHere(tx, agent); err != nil {
 		return err
 	}
 	return roomUnder(tx, peer.Grants.MaxWorkers, "the grant of this peer", func(a hub.Attachment) bool { return a.Home == peer.ID })
