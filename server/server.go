@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -43,8 +42,7 @@ type Server struct {
 	limiter           *limiter
 	failures          chan struct{} // one slot per failed credential that is being delayed
 
-	stopOnce sync.Once
-	stopping chan struct{} // closed by Shutdown
+	ending ending
 
 	keepAlive time.Duration
 	delay     time.Duration
@@ -58,7 +56,7 @@ func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	s := &Server{
 		cfg: cfg, hosts: hostSet(cfg.Hosts), meter: newMeter(cfg.Metrics), limiter: newLimiter(time.Now),
-		failures: make(chan struct{}, 128), stopping: make(chan struct{}),
+		failures:  make(chan struct{}, 128),
 		keepAlive: keepAliveInterval, delay: failureDelay,
 	}
 	if err := s.build(); err != nil {
@@ -142,12 +140,10 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 
 // draining reports whether the hub stops.
 func (s *Server) draining() bool {
-	select {
-	case <-s.cfg.Draining:
-		return true
-	case <-s.stopping:
-		return true
-	default:
-		return false
-	}
+	return s.ending.isOver()
 }
+
+// Drain ends waits, refuses mutations from now on with hub_draining, and has
+// Serve accept no more and return once the calls that run have ended. It may be
+// called more than once, and before Serve.
+func (s *Server) Drain() { s.ending.end() }

@@ -192,7 +192,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 		Hosts: x.hosts(), APIRemote: x.cfg.APIRemote,
 		APITLS:   &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
 		PeerTLS:  x.fed.tls(ctx, x.home),
-		Draining: x.draining, Metrics: x.meter, Log: x.log,
+		Metrics: x.meter, Log: x.log,
 		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
 	})
 	return err
@@ -237,6 +237,7 @@ func (x *hubParts) serve(ctx context.Context, ln net.Listener, ready func()) err
 	case <-ctx.Done():
 	}
 	close(x.draining)
+	x.server.Drain()
 	stop()
 	return <-served
 }
