@@ -36,6 +36,7 @@ func Serve(ctx context.Context, cfg config.Config, b Build, ready func(url, hubI
 	if err != nil {
 		return err
 	}
+	defer paceGC()()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	bus := &signal.Bus{}
