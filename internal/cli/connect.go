@@ -13,6 +13,7 @@ import (
 	"github.com/wavehub/wavehub/internal/config"
 	"github.com/wavehub/wavehub/internal/proc"
 	"github.com/wavehub/wavehub/internal/safefile"
+	"github.com/wavehub/wavehub/internal/terminal"
 )
 
 const (
@@ -34,19 +35,42 @@ type session struct {
 	contextErr error
 }
 
-// connect chooses the credential: a capability where the environment names
-// one, and then nothing else; otherwise the operator's token.
+// connect chooses the credential: a capability where the environment names one
+// or a supervisor is among this program's ancestors, and then nothing else;
+// otherwise the operator's token.
 func (a *app) connect(timeout time.Duration) (*session, error) {
 	if path, ok := os.LookupEnv(envDispatchFile); ok {
 		return a.connectDispatch(path, timeout)
 	}
-	return a.connectOperator(timeout)
+	cfg, err := config.Load(nil)
+	if err != nil {
+		return nil, err
+	}
+	path, inside, err := supervised(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if inside {
+		return a.connectDispatch(path, timeout)
+	}
+	return a.connectOperator(cfg, timeout)
+}
+
+// supervised is the capability file of the Dispatch in whose process tree this
+// program runs, whatever its environment says; false outside of any.
+func supervised(cfg config.Config) (path string, inside bool, err error) {
+	chain, err := proc.Ancestors()
+	if err != nil {
+		return "", false, err
+	}
+	id, inside, err := terminal.Within(cfg.TerminalDir(), chain)
+	return cfg.CapabilityFile(string(id)), inside, err
 }
 
 func (a *app) connectDispatch(path string, timeout time.Duration) (*session, error) {
 	file, err := readCapability(path)
 	if err != nil {
-		e := client.Errorf(client.CodeInvalidToken, "the capability named by %s cannot be used: %v", envDispatchFile, err)
+		e := client.Errorf(client.CodeInvalidToken, "the capability %s cannot be used: %v", path, err)
 		e.Hint, e.Status, e.Err = "inside a Dispatch no other credential is tried", 0, err
 		return nil, e
 	}
@@ -68,11 +92,7 @@ func readCapability(path string) (capfile.File, error) {
 	return capfile.Decode(raw)
 }
 
-func (a *app) connectOperator(timeout time.Duration) (*session, error) {
-	cfg, err := config.Load(nil)
-	if err != nil {
-		return nil, err
-	}
+func (a *app) connectOperator(cfg config.Config, timeout time.Duration) (*session, error) {
 	endpoint, err := readEndpoint(cfg.DataDir)
 	if err != nil {
 		return nil, err

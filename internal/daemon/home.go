@@ -22,9 +22,12 @@ type home struct {
 }
 
 func (h home) database() string  { return filepath.Join(h.dir, "wavehub.db") }
-func (h home) terminals() string { return filepath.Join(h.dir, "terminals") }
-func (h home) private() string   { return filepath.Join(h.dir, "dispatches") }
+func (h home) terminals() string { return h.paths().TerminalDir() }
+func (h home) private() string   { return h.paths().PrivateDir() }
 func (h home) worktrees() string { return filepath.Join(h.dir, "worktrees") }
+
+// paths are those that the command line knows too.
+func (h home) paths() config.Config { return config.Config{DataDir: h.dir} }
 
 // prepare makes or opens the data directory. A directory that others can write
 // to, that lies on a network or sync folder, or whose database has lost its key

@@ -190,8 +190,8 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 			StoreID: x.storeID, StoreEpoch: x.epoch, Features: []string{hub.ContractFederation}, StartedAt: hub.MicrosOf(time.Now()),
 		},
 		Hosts: x.hosts(), APIRemote: x.cfg.APIRemote,
-		APITLS:   &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
-		PeerTLS:  x.fed.tls(ctx, x.home),
+		APITLS:  &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
+		PeerTLS: x.fed.tls(ctx, x.home),
 		Metrics: x.meter, Log: x.log,
 		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
 	})
