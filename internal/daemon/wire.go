@@ -93,7 +93,7 @@ func (x *hubParts) wireFederation(context.Context) error {
 		return err
 	}
 	src := source{Service: x.dispatch, id: x.storeID, epoch: x.epoch}
-	x.fed, err = newFederation(peers, src, x.bus, x.home, once, x.linkChanged, x.log)
+	x.fed, err = newFederation(peers, src, x.bus, x.home, once, x.linkChanged, x.meter, x.log)
 	return err
 }
 
