@@ -30,6 +30,7 @@ type session struct {
 	*client.Client
 	dispatch *capfile.File // set inside a Dispatch, nil for the operator
 	bound    bool          // a context or a consumer token is sent along
+	context  bool          // it is a context
 	// contextErr says why the terminal could not be found; only verbs that
 	// need a binding fail on it.
 	contextErr error
@@ -109,6 +110,7 @@ func (a *app) connectOperator(cfg config.Config, timeout time.Duration) (*sessio
 	if cc.Consumer == "" {
 		cc.Context, s.contextErr = proc.CallerContext()
 	}
+	s.context = cc.Context != ""
 	s.bound = cc.Consumer != "" || cc.Context != ""
 	s.Client, err = client.New(cc)
 	return s, err

@@ -55,6 +55,7 @@ func TestPlans(t *testing.T) {
 		"Queue":              {queueQuery, "relay_queues"},
 		"FirstOpen":          {firstOpen, "relay_queues_open"},
 		"IDsFrom":            {idsFrom("messages"), "messages"},
+		"IDsFrom requests":   {requestsFrom, "receipts"},
 		"IDsEnding":          {idsEnding("tasks"), "tasks_end"},
 		"ItemsAfter":         {itemsAfter, "relay_items_feed"},
 		"QueueItems":         {queueItems, "relay_items"},

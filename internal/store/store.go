@@ -77,8 +77,8 @@ type Rx interface {
 	Now() hub.Micros
 	Counts() (Counts, error)
 	// IDsFrom are the first two ids of a kind (hub.PrefixRun and so on) that
-	// begin with the text; IDsEnding those of a Run, Task or Dispatch that end
-	// in its six characters.
+	// begin with the text; IDsEnding those of a Run, Task, Dispatch, or of one of
+	// the newest messages and Deliveries, that end in its six characters.
 	IDsFrom(kind, text string) ([]string, error)
 	IDsEnding(text string) ([]string, error)
 }
