@@ -44,7 +44,7 @@ func (s *Server) guardHost(next http.Handler) http.Handler {
 }
 
 // documentPaths show no data; browsers may read them.
-var documentPaths = []string{"/openapi.json", "/openapi.yaml"}
+var documentPaths = []string{"/openapi.json", "/openapi.yaml", "/docs"}
 
 // guardBrowser refuses what only browsers send.
 func (s *Server) guardBrowser(next http.Handler) http.Handler {

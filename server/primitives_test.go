@@ -150,3 +150,26 @@ func cut(raw, field string) string {
 	before, _, _ := strings.Cut(raw, field)
 	return before
 }
+
+// TestDocsPage: the page for people lists every operation with who may use it,
+// and every document that they name.
+func TestDocsPage(t *testing.T) {
+	w := newWorld(t)
+	got := w.must(200, request{method: "GET", path: "/docs", header: map[string]string{"Sec-Fetch-Site": "none"}})
+	if got.header.Get("Content-Type") != "text/html; charset=utf-8" || got.header.Get("Content-Security-Policy") == "" {
+		t.Errorf("headers %v", got.header)
+	}
+	for _, o := range w.server.apiOps {
+		if !strings.Contains(got.raw, "<code>"+o.method+" "+o.pattern+"</code>") {
+			t.Errorf("%s %s is missing", o.method, o.pattern)
+		}
+	}
+	for part := range strings.SplitSeq(got.raw, `href="#`) {
+		if name, _, ok := strings.Cut(part, `"`); ok && !strings.HasPrefix(part, "<!doctype") && !strings.Contains(got.raw, `id="`+name+`"`) {
+			t.Errorf("there is no document %q", name)
+		}
+	}
+	if !strings.Contains(got.raw, "For: operator, a Dispatch&#39;s worker.") {
+		t.Error("it does not say who may send")
+	}
+}

@@ -36,6 +36,7 @@ type Server struct {
 	peer   chi.Router
 	apiOps operations
 	spec   []byte // of the API, as JSON
+	docs   []byte // of the API, as HTML
 
 	apiHTTP, peerHTTP *http.Server
 	meter             *meter
@@ -88,6 +89,9 @@ func (s *Server) build() error {
 	if s.apiOps, err = operationsOf(spec, apiScopes, apiBody); err != nil {
 		return err
 	}
+	if s.docs, err = renderDocs(spec, s.apiOps); err != nil {
+		return fmt.Errorf("rendering the API document: %w", err)
+	}
 	peerOps, err := operationsOf(peerSpec, peerScopes, peerBody)
 	if err != nil {
 		return err
@@ -98,9 +102,9 @@ func (s *Server) build() error {
 
 func (s *Server) apiMux(ops operations) chi.Router {
 	root := s.root(s.guardHost, s.guardBrowser)
-	for _, path := range documentPaths {
-		root.Get(path, s.getDocument)
-	}
+	root.Get("/openapi.json", s.getDocument)
+	root.Get("/openapi.yaml", s.getDocument)
+	root.Get("/docs", s.getDocs)
 	api.HandlerWithOptions(apiHandlers{s}, api.ChiServerOptions{
 		BaseRouter:       root.With(s.admit(ops, s.authenticate)),
 		ErrorHandlerFunc: s.badParameter,
