@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/wavehub/wavehub/client"
+	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/id"
+	"github.com/wavehub/wavehub/openapi/api"
 )
 
 const (
@@ -84,6 +86,22 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("stdout %q, stderr %q", r.out, r.errout)
 			}
 		})
+	}
+}
+
+// TestEveryCodeHasItsExitCode: whatever a hub refuses with, the command ends as
+// the catalogue says.
+func TestEveryCodeHasItsExitCode(t *testing.T) {
+	h := newHub(t)
+	spec, err := api.GetSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range spec.Components.Schemas["ErrorCode"].Value.Enum {
+		code := name.(string)
+		info := hub.Code(code).Info()
+		h.fail("GET /v1/hub", info.Status, code)
+		wavehub(t, "status").want(t, info.Exit, "T of "+code, "("+code+")")
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,7 @@ func (a *app) report(err error) int {
 func problemOf(err error) client.Error {
 	if e, ok := errors.AsType[*config.InvalidError](err); ok {
 		out := client.Errorf(client.CodeConfigInvalid, "%v", err)
-		out.Hint = e.Hint
+		out.Hint = cmp.Or(e.Hint, out.Hint)
 		return *out
 	}
 	e, ok := errors.AsType[*hub.Error](err)
@@ -47,7 +48,7 @@ func problemOf(err error) client.Error {
 		return *client.Errorf(client.CodeInternal, "%v", err)
 	}
 	out := client.Errorf(client.Code(e.Code), "%v", err)
-	out.Hint, out.Field, out.Next, out.AfterMS = e.Hint, e.Field, e.Next, e.AfterMS
+	out.Hint, out.Field, out.Next, out.AfterMS = cmp.Or(e.Hint, out.Hint), e.Field, e.Next, e.AfterMS
 	return *out
 }
 
