@@ -188,6 +188,34 @@ func TestRecoverCommand(t *testing.T) {
 	}
 }
 
+// TestRecoveryWithoutItsInput: a command that read stdin would not be the same
+// when it is pasted.
+func TestRecoveryWithoutItsInput(t *testing.T) {
+	h := newHub(t)
+	send := []string{"send", "--to", "run:run_1", "--type", "status", "--body-file", "-"}
+	h.handle("POST /v1/messages", lose)
+	r := wavehubIn(t, t.Context(), "text", send...)
+	key := h.last().head.Get("Idempotency-Key")
+	r.want(t, 10, "recover: wavehub request show "+key, "hint: repeat it with the same input and --retry-request "+key)
+	h.handle("POST /v1/messages", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, 503, "application/problem+json", `{"code":"hub_draining","title":"T","status":503,"retry":"same_request"}`)
+	})
+	r = wavehubIn(t, t.Context(), "text", send...)
+	if r.want(t, 6, "with the same input"); strings.Contains(r.errout, "recover:") {
+		t.Errorf("stderr %q", r.errout)
+	}
+}
+
+// TestALostVerdictIsWaitedForAgain: the report is on record, so repeating the
+// command only waits on.
+func TestALostVerdictIsWaitedForAgain(t *testing.T) {
+	h := newHub(t)
+	h.enterDispatch()
+	h.on("POST /v1/messages", 201, sentDoc)
+	h.handle("GET /v1/messages/msg_1/verdict", lose)
+	wavehub(t, "done", "B", "--wait-verdict").want(t, 7, "recover: wavehub done B --wait-verdict --retry-request req_1")
+}
+
 func TestReceiptWithoutProofPrintsRecovery(t *testing.T) {
 	h := newHub(t)
 	h.on("POST /v1/dispatches/dispatch_1/stop", 202, stopDoc("stop_unknown"))
@@ -264,11 +292,16 @@ func TestMailboxOfCheck(t *testing.T) {
 	if got := h.last().body; got != `{"types":["guidance"],"wait_ms":2000}` {
 		t.Errorf("sent %s", got)
 	}
-	wavehub(t, "check", "--run", "run_2").want(t, 2, "(mailbox_ambiguous)", "wavehub check --mailbox dispatch", "wavehub check --mailbox run --run run_2")
+	wavehub(t, "check", "--run", "run_2").want(t, 2, "(invalid_argument)", "--run inside a Dispatch")
 	wavehub(t, "check", "--mailbox", "run", "--run", "run_2").want(t, 0)
 	wavehub(t, "check", "--mailbox", "dispatch", "--run", "run_2").want(t, 0)
 	t.Setenv(envConsumer, "whc_x")
-	wavehub(t, "check").want(t, 2, "(mailbox_ambiguous)")
+	wavehub(t, "check").want(t, 2, "(mailbox_ambiguous)", "try: wavehub check --mailbox dispatch", "try: env -u WAVEHUB_DISPATCH_FILE wavehub check\n")
+	wavehub(t, "check", "--run", "run_2").want(t, 2, "(mailbox_ambiguous)", "try: env -u WAVEHUB_DISPATCH_FILE wavehub check --run run_2\n")
+	t.Setenv(envTerminal, "term_1") // one of the worker's own processes cannot leave the Dispatch
+	if r := wavehub(t, "check"); r.code != 2 || strings.Contains(r.errout, "env -u") {
+		t.Errorf("inside: %+v", r)
+	}
 }
 
 func TestConsumerFile(t *testing.T) {

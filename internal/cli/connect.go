@@ -18,6 +18,7 @@ import (
 
 const (
 	envDispatchFile = "WAVEHUB_DISPATCH_FILE"
+	envTerminal     = "WAVEHUB_TERMINAL_ID" // of a worker's processes
 	envConsumer     = "WAVEHUB_CONSUMER"
 	envConsumerFile = "WAVEHUB_CONSUMER_FILE"
 )

@@ -38,6 +38,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	flags          globals
+	usedStdin      bool // a part of the request was read from there
 }
 
 // globals are the flags that every command has.

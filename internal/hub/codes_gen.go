@@ -196,7 +196,7 @@ var catalogue = map[Code]CodeInfo{
 	CodeRunRequired: {Status: 400, Exit: 2, Retry: "never", Title: "No Run was named and none is bound",
 		Next: "name the Run with --run, or bind this terminal with run create or run use; a script names its consumer with WAVEHUB_CONSUMER_FILE"},
 	CodeMailboxAmbiguous: {Status: 400, Exit: 2, Retry: "never", Title: "Both a Dispatch and a Run are possible here",
-		Next: "say which mailbox with --mailbox"},
+		Next: "read the Dispatch's mailbox with --mailbox dispatch, or the Run's outside of the Dispatch"},
 	CodeServerRequired: {Status: 400, Exit: 2, Retry: "never", Title: "Workers cannot be placed on peers from here",
 		Next: "choose a peer that was paired to run workers for this hub, or pair it anew with --mutual"},
 	CodeAgentUnconfigured: {Status: 400, Exit: 2, Retry: "never", Title: "The agent is not configured on that hub",

@@ -114,7 +114,7 @@ func Current(rx detailRx, p hub.Principal) (Detail, error) {
 	if proof.Run == "" {
 		e := hub.Errorf(hub.CodeRunRequired, "no Run is named and this caller is bound to none")
 		e.Hint = "create one, or use one that exists"
-		return Detail{}, e.WithNext("wavehub", "run", "create", "--objective", "…").WithNext("wavehub", "run", "list")
+		return Detail{}, e.WithNext("wavehub", "run", "create", "--objective", "Describe the goal").WithNext("wavehub", "run", "list")
 	}
 	d, err := Show(rx, proof.Run)
 	d.Fenced = err == nil && d.Run.Generation != proof.Generation

@@ -242,6 +242,9 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 		return peer, err
 	}
 	_, err = s.Remote.Probe(ctx, peer.ID, raw)
+	if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.CodeRemoteRuntimeUnavailable {
+		err = e.WithNext("wavehub", "peer", "show", peer.Name)
+	}
 	return peer, err
 }
 
