@@ -120,9 +120,7 @@ func (a *app) connectOperator(cfg config.Config, timeout time.Duration) (*sessio
 func readEndpoint(dataDir string) (config.Endpoint, error) {
 	endpoint, err := config.ReadEndpoint(dataDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		e := client.Errorf(client.CodeHubUnreachable, "no hub has been started with the data directory %s", dataDir)
-		e.Hint = "start it with: wavehub serve"
-		return config.Endpoint{}, e
+		return config.Endpoint{}, client.Errorf(client.CodeHubUnreachable, "no hub has been started with the data directory %s", dataDir)
 	}
 	if err != nil {
 		return config.Endpoint{}, client.Errorf(client.CodeDataDirInvalid, "%v", err)

@@ -18,7 +18,8 @@ contract: scripts decide by it or by the exit code, and by nothing else. It may 
 say what exactly was wrong (` + "`detail`, `field`" + `), what to do next (` + "`hint`" + `; the last
 column below where nothing better is known), under which id the request is or may
 be on record (` + "`request_id`" + `), and commands that help in just this state
-(` + "`next_commands`" + `: argv arrays that run as they are printed).
+(` + "`next_commands`" + `: argv arrays that run as they are printed; one that repeats the
+request may be refused again until the cause is gone).
 
 | Retry | What a repetition is worth |
 |---|---|
