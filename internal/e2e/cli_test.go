@@ -48,7 +48,11 @@ func (c Caller) CLI(args ...string) Result {
 	c.hub.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
-	cmd := c.command(ctx, args...)
+	return c.finish(ctx, c.command(ctx, args...), args)
+}
+
+func (c Caller) finish(ctx context.Context, cmd *exec.Cmd, args []string) Result {
+	c.hub.t.Helper()
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
 	err := cmd.Run()

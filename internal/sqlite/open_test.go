@@ -168,3 +168,18 @@ func TestReadersCannotWrite(t *testing.T) {
 		t.Error("a reader wrote")
 	}
 }
+
+func TestInvitesThatAreNotThere(t *testing.T) {
+	s := openTest(t, Config{}, builtin)
+	err := s.View(context.Background(), func(rx store.Rx) error {
+		_, err := rx.Invite("invite_none")
+		return err
+	})
+	if !hub.IsCode(err, hub.CodeInviteNotFound) {
+		t.Errorf("reading it: %v", err)
+	}
+	err = s.Update(context.Background(), store.Settle, func(tx store.Tx) error { return tx.SaveInvite(hub.Invite{ID: "invite_none"}) })
+	if !hub.IsCode(err, hub.CodeInviteNotFound) {
+		t.Errorf("saving it: %v", err)
+	}
+}
