@@ -20,13 +20,24 @@ import (
 type stage struct {
 	solo func() solo
 	trio func() trio
+
+	alone sync.Mutex // held while pair is used
+	pair  func() duo
 }
 
 func newStage(t *testing.T) *stage {
 	s := &stage{}
 	s.solo = sync.OnceValue(func() solo { return newSolo(t) })
 	s.trio = sync.OnceValue(func() trio { return newTrio(t, s.solo().Hub) })
+	s.pair = sync.OnceValue(func() duo { return newDuo(t) })
 	return s
+}
+
+// duo is the pair of hubs, both running; the caller has them alone.
+func (s *stage) duo() duo {
+	d := s.pair()
+	d.whole()
+	return d
 }
 
 // solo is one hub with a Run and a worker that waits.
@@ -37,7 +48,7 @@ type solo struct {
 }
 
 func newSolo(t *testing.T) solo {
-	h := StartHub(t, "mac")
+	h := StartHub(t, "mac", withBrokenAgent)
 	run := h.NewRun("provoked")
 	return solo{h, run, run.heldWorker(t, h)}
 }
@@ -123,4 +134,12 @@ func withBrokenGit(t testing.TB, h *Hub) {
 	must(t, os.Mkdir(dir, 0o700))
 	writeProgram(t, filepath.Join(dir, "git"), "#!/bin/sh\nexit 3\n")
 	h.env = append(h.env, "PATH="+dir+":"+os.Getenv("PATH"))
+}
+
+// withBrokenAgent configures the agent broken: its program is there, but cannot
+// be run.
+func withBrokenAgent(t testing.TB, h *Hub) {
+	program := filepath.Join(h.Home, "broken")
+	writeProgram(t, program, "#!/nonexistent/interpreter\n")
+	withConfig("agents:\n  broken:\n    command: ["+program+"]\n    deliver: argv\n")(t, h)
 }
