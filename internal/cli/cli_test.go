@@ -52,6 +52,7 @@ func TestExitCodes(t *testing.T) {
 		{"failed start", "POST /v1/tasks/task_1/workers", 201, receiptDoc("failed"), start, 1, false},
 		{"unknown start", "POST /v1/tasks/task_1/workers", 202, receiptDoc("outcome_unknown"), start, 10, false},
 		{"stopped", "POST /v1/dispatches/dispatch_1/stop", 200, stopDoc("stopped"), stop, 0, false},
+		{"stop that goes on", "POST /v1/dispatches/dispatch_1/stop", 202, stopDoc("stopping"), stop, 10, false},
 		{"unknown stop", "POST /v1/dispatches/dispatch_1/stop", 202, stopDoc("stop_unknown"), stop, 10, false},
 		{"check timed out", "POST /v1/mailboxes/dispatch:dispatch_1/check", 200, timedOut, []string{"check", "--wait"}, 0, true},
 		{"check timed out, asked for", "POST /v1/mailboxes/dispatch:dispatch_1/check", 200, timedOut, []string{"check", "--wait", "--exit-status"}, 7, true},
