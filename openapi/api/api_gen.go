@@ -2409,7 +2409,7 @@ type ClientInterface interface {
 
 	// ExpandId The ids that an abbreviation can stand for, at most two.
 	//
-	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
 	//
 	// Corresponds with GET /v1/ids/{text} (the `ExpandId` operationId).
 	ExpandId(ctx context.Context, text string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2905,7 +2905,7 @@ func (c *Client) GetHub(ctx context.Context, reqEditors ...RequestEditorFn) (*ht
 
 // ExpandId The ids that an abbreviation can stand for, at most two.
 //
-// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
 //
 // Corresponds with GET /v1/ids/{text} (the `ExpandId` operationId).
 func (c *Client) ExpandId(ctx context.Context, text string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5651,7 +5651,7 @@ type ClientWithResponsesInterface interface {
 
 	// ExpandIdWithResponse The ids that an abbreviation can stand for, at most two.
 	//
-	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7968,7 +7968,7 @@ func (c *ClientWithResponses) GetHubWithResponse(ctx context.Context, reqEditors
 
 // ExpandIdWithResponse The ids that an abbreviation can stand for, at most two.
 //
-// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12049,42 +12049,42 @@ var swaggerSpec = []string{
 	"agF+v9rah1bXdnxrhvjh/W5ojBnKEVfosroFUSgXD/EKQvswJ0dH5GoF3NhxVWXFmUsv9WItIydHJ/Yh",
 	"syVAycONTFiA9YkV5Hvzc59u/mibJxth+m+mhETRpj9UE3nfXFykh5wcnTzQ+9/YWoNQQnl3qvgLdMU9",
 	"ugw5oh5c01yXG1SfvTKkJcAgZbhRuL2OO3QG3p8QDiOMe4wQs727g+1j6HeAJXlO7q7EFVnX+QqZvCgL",
-	"1eufYYU6/KrhWsem31YqUAlG/Ts+iYIFdrw3em/hnGGBGoqZ0NgJ3ecZ+UDVRRbd6U+uYN6grlMSz4gL",
-	"Y6KS+ax3GfOYX2ib2/x8XVFevCp6fB8uUOadFrbbfRMt0rKGASdGFK7ezie4V7HUTO7twSNWKNujwwap",
-	"r4zuTZ0PimljbfJCuRJoPpX8YoWyb6Cc0MVCwiWz8aeccvtK88ZmdJa+aru3LGuOiNWV2BspthDXN4f5",
-	"CvKLfhP3pfn6dWiPsJ9weSGuvzW5gue5b5GCLxmwbm25OJkOU57nFzZYVmvECcMjFhFrtzEqfISje5Sj",
-	"wYjTWxBjjZG5JFRduD5wDn0MsvSjTtwlpNdXOgnupJThtW0EvK3KVwAXWMbTp7jDdVViu2aXrpJ0tm4q",
-	"Oxw8LL/PhEw7KLSV8/wsVd20wYjZUsidSOSb8rr+YtO3HkCNN4blY2GsWZcyZqWVw8aMiLIIjtgzgg2q",
-	"vfNfDSBzhLxp5f15bDlHIb0CclaACjN9MQbsepicEi1iQ468swlw5PtoUNwjwgEK4qpKssgjY3tHuvrS",
-	"A/Kc+BYNjWGPqlkc6v/rzx/Iv/7xz0P7WcI4AF403fr2I8IHYsqtubLt5JIwbLKFxsfTad9Nz5sEFv9U",
-	"S7ooNyT0q5jAkQPYIMyhn83ds1mSGf6hLggN1z6Ovodf3b9uhuPGt7t/97sHiCfEU397w9Jh4u4EsQS3",
-	"2j4QPmz6xfcB+rnvGn4XOI/zd/uaj5Tp1+/v917cgXquxPEhRGLN1vBY1HoKWytOuXTv0CKmi23vptOS",
-	"RzSY7TuVvtl4Wv/FXuTTkM83owPb/ur/7ozWYm6ENJl14vCC+JGsBqmi6fxGreAbYtuMef5AQlKYUUH2",
-	"Qq2oOKWPX/x3KCy5X8x6CFbRrgHq4RgeJhMziZVYw3fKr04ED1K1l1Uo4Lrj803f6OnCz9ZP64k/03wV",
-	"5LnrhymW5O2b9x9IvM4BeWXTSaMYhs8KYy7VxyqAOAAGM/oVYTojVNnQn13ntyefDxai2Ayqeuob1/Ve",
-	"2LSAh+VB+NKH1/bqyjCa46OjcIWEaoy6ZoSWpXPDrb0/ILOdEQ0myaIdqWsjaEWZMWoPGb9kum3JdJw4",
-	"mLL6Ch/7VvHC7s6VuD8wXth3DzMuC+QplM/l0qoz5voOCNaniQK5glqJK46IcWb5V0k3+CHmU2Mb+iZR",
-	"0OBHBS0TwU7oavDDzwDrdc68dSO97k0mhIlnPVC1W5xA2JelXSsFjqwvfaco3sIttPUHogg/p/KBiSEa",
-	"3zZwaVNHwYbf2omCndn8a8v+iC98DrUDLpZec0syU+QxUyabkoQQNj6nl76PdwFjhHj41fxv0ExPY2Mi",
-	"quIm2+0cVXnIOEo0U3MEfyaw4s1SGfbYxhCtAU+T/1cyfjFwK62xWb0s8r+iCVidi9nqDG6Uu3c1P8Mk",
-	"fzQnyrIvl2P/nOBOsjq3jdc11eBeyLixX3qTX3wTt51ucWu62p/LO92awHa/7umAIDhkx8bG+7OD2xpc",
-	"mN/Ui37v3Dim/STUN3UXYR7WfYcJzpnSYGwoBCvTQrJ2BMCCe1AheGenSX2TCoEfovbACkE06auHoQd4",
-	"bya8R2fB23WtixGLeogdhndAnhPZXLmRj9aw1rXkxo62NYjJ+w/UZ4Pjh1/dv26Gq4/8yKJx+RyPN/oG",
-	"RXR7HFrvpdo2w9PkMbjVfEWt6IzRMHaPv47h/AU/HKGfY9b8z84w64eQWwZO/XLK1UVlPT6vF4wXKll5",
-	"ZdTiMNuIHKPTKx51g1lShGLysp+eEvv5mfIZknNbr2W0uchN5orqM1LzEpQdwGIJH//lfChN0XI8iwca",
-	"9rBdHYYZVnY/254165d4V/NvVjaEqUYPLR38MKr+gr+gkC/CtKm7Iu9LV4Rth+0Yw8ys71ICmtrshsf0",
-	"1/yZvw6/ypoPc/9bXD3S8b1HTh+o5PKNtW0yBLSnHv9XjU0AHMAxudB2GUCdOLr5XW7h0A/aSutohvPc",
-	"7TL+/yq0+mPo8wWgv8Z1XPiuwZgD8o4y5TpnRIICwx7Ac/fNUsh1k8azE/Uehh6KvarBB9cS8Q6Yc3fL",
-	"Ourc+2ezqkNDzPuv27BYgxfmB0VhNMT8a0OuQILXBGLcsCjQb+BZsfHBFlL/6flH1BP4gYV+1DO0h634",
-	"FqVTyXmz3gH5u9MDsbJXpW7esQX88/Cr+d+gWL8VKlgyuHfBHlrdDoD4DPn2zx8o6sZoVTEMgyvbqN42",
-	"x8GtmYdGGmJMoyXgVaWJ0gfSu0OZabEhEkQFrqeRWQJnNC9QjijiWrzakWPmaTTvFYm7WxNFNwchGmBH",
-	"cGMyaAlLbQ0C8mr5+LVLAQCno5jn7ChszBMQ1rXvQOg8q5WEXHDb8W5uO3Fs2wi2TexdMWp/7rLlGn7O",
-	"LUZ4dPAXgrLLYkQjvDxEZvv6Ju6Hn7leuzvxs6MH5mfBp0S4uPoDiOulxVfLDL9zLXWEzFxMmIsmwwXV",
-	"brNTY2ZnvhuChh1Z5qGv8RqobDz2nay8a8dOxsPXWIOcFpvMd7cVknyPz7sGp4+In5lzZgsgfXANe5w1",
-	"S7qySJcSbdZ1McBUFSSV+pZlkHciwHsugaRSP3iyXjxnbNw/OG055PCrpy+IxDcS6qvqfUqZpXhe2Aag",
-	"ttic6SRmRyjZWyTZar/Ya6F8jDop7tJYyEYr9oki/pnsjVaHzPu1OQLgo8HW2N+QtiP7IYTQ7vcVelj+",
-	"9tlAxA7IsvdWy9J1nFSnh4fHJ/95cHRwdHB8+p9Pnz5B8Lml/cTIma1X/RoFilX8t2Xb0Qce1aKPMMoY",
-	"r+Hd6K3PzEmiD1wuzueb/xcAAP//",
+	"1eufYYU6/KrhWsem31YqUAlG/Ts+iYIFdrw3em/hnGGBGoqZ0NgJ3ecZ+UDVRRbd6U+uYD6LVEQXp7GV",
+	"u0i0Z8RFNlHvfNa7snmsWVtIHxpxzztj2BfwI2zcBhiobY7183VFefGq6PGfuGCbd3zYjvlNxEnLGgYc",
+	"IVHIezsn4V5FWzP9twcXWaFsnw8b6L4y+jt1fiymjcXKC+XKqPlUMpAVyr6BckIXCwmXzMawcsrtK80b",
+	"m/Fb+qrtIrOYEhG8K9M3knAhrm8O8xXkF/1m8kvz9evQYmE/AfVCXH9rsgnPc99iCV8yYCHbknMyHaY8",
+	"zy9swK3WiBOGzywi8WDjXI7ar9FGzYibAIMYawzVJaHqwvWSc+hjkKUfdeJOI73+1klwJ6VQr20z4W1z",
+	"oAK4wFKgPuUfrqsSWz67lJekw3ZT2QHjYfl9pmzaYaOtvOlnqQqpDUbdlkLuRCLflOf2F5sC9gCmgDFO",
+	"HwtjEbu0MyveHDZmRJRFcOaeEWxy7QMIagCZI+RNGwDPY+s7CgsWkLMCVJgLjHFk1wfllGgRG4PknU2i",
+	"I99Hw+YeEQ5QEFeZkkVeHdt/0tWoHpDnxLd5aJwDqN7F6QJ//fkD+dc//nloP0sYGMCLpuPffkT4QEy5",
+	"NZu2naASBla20Ph4Og2+6ZuTwOKfakkX5YaEnhcTOIMAm4w59LP5fzbTElUzo67RcO3j6Hv41f3rZjj2",
+	"fLv7d797gJhEPDm4N7QdpvZOEI9wq+0D4cOm53wfoJ/7zuN3gfM4f7ev+UiZfv3+fu/FHajnShwfQiTW",
+	"bA2PRa2nsNfitE33Di1iutj2kDoteUSD2b5T6RuWp/Vf7Gc+Dfl8Mzqw7dH+785oLeZGSJNZRxAviB/r",
+	"apAqmvBv1Aq+IbZVmecPJCSWGRVkL9SKClz6+MV/h+KU+8Wsh2AV7TqiHo7hYTIxk1iJNXyn/OpE8CBV",
+	"e1mFAq47fuP0jZ4u/Hz+tJ74M81XQZ67nppiSd6+ef+BxOsckFfW7xLFQXxmGXPpQlYBxCEyWBWgCNMZ",
+	"ocqGD+06vz35fLAQxWZQ1VPfuK73wqYWPCwPwpc+vLZXV4bRHB8dRT42jZHbjNCydH64tfcHZLa7osEk",
+	"WbSjfW0ErSgzRu0h45dMty2ZjhMH015f4WPfKl7Y3bky+QfGC/vuYcZlgTyF8rlcWnXGXN8BwRo3USBX",
+	"UCtxxRExziz/KukGP8ScbGxl3yQbGvyooGUi2ClfDX74OWK9zpm3bizYvcmEMDWtB6p2ixMI+7K0a6XA",
+	"kfWlABXFW7iFtv5AFOFnXT4wMUQj4AYubepI2vBbO5G0M5vDbdkf8cXTof7AxeNrbklmilxoymRT1hBC",
+	"z+f00vcCL2CMEA+/mv8NmulpbExEVdx0vJ2jKg8ZR4nmco7gzwRWvFkqwz7dGOY14GlyCEvGLwZupTV6",
+	"q5dF/lc0RatzMVvdxY1y967mZ1gogOZEWfblg+yfV9xJeOe2ebumGtwLGTf2S28CjW8Et9Mtbk1o+3N5",
+	"p1tT3O7XPR0QBAf12Ph6f4ZxW4MLM6B60e+dG+m0n4T6pu4izNS67zDBOVMajA2FYGVa+Ph1Ew01wBxU",
+	"CN7ZiVTfpELgB7E9sEIQTQvrYegB3psJ79FZ8HZd62LEwiBiB+odkOdENldu5KM1rHUtubGjbR1j8v4D",
+	"9dng+OFX96+b4QomP/ZoXD7HI5K+QRHdHqnWe6m2VfE0eQxutU7qSWjuYewefx3D+Qt+wEI/x6z5n51h",
+	"1g8htwyc+uWUq63KenxeLxgvVLJ6y6jFYT4SOUanVzwuBzOtCMUEaD+BJfbzM+WzLOe25stoc5GbzBXm",
+	"Z6TmJSg7xMUSPv7L+VCawud4ng807GG7wgyztOx+tj1r1i/xrubfrGwIk5EeWjr4gVb9RYNBIV+EiVV3",
+	"Rd6XrpDbDuwxhplZ36UENPXdDY/prxs0fx1+lTUf5v63uHqk43uPnD5Q2eYba9tkCGhPPf6vGhsJOIBj",
+	"NqLtVIA6cXTzu9zCoR/WldbRDOe522X8/1Ws9cfQ5wtAf43r2vBdgzEH5B1lynXfiAQFhj2A5+6bpZDr",
+	"Jo1nJ+o9DH0Ye1WDD66t4h0w5+6WddT9989mVYemmvdf+2GxBi/MD5vCaIj514ZcgQSvCcS4YVGg38Cz",
+	"YuODLcb+0/OPqK/wAwv9qO9oD1vxbU6nkvNmvQPyd6cHYnWwSt28Ywv45+FX879BsX4rVLBkcO+CPbTL",
+	"HQDxGfLtnz9Q1I3RqmIYBle22b1tsINbMw+NNNWYRkvAq0oTpQ+kdwc702JDJIgKXF8kswTOeV6gHFHE",
+	"tYm1xQ/maTTvFYk7ZBNFNwchGmDHeGMyaAlLbQ0C8mr5+LVLAQCno5jn7DhtzBMQ1rXvQOg8q5WEXHDb",
+	"NW9uu3ls2wi21exdMWp/7rLlGn7OLUZ4dPAXgrLLYkQjvDxEZvv6Ju6Hn7l+vTvxs6MH5mfBp0S4uPoD",
+	"iOulxVfLDL9zbXmEzFxMmIsmwwXVbrNTY2ZnvqOChh1Z5qGvExuojjz23bC8a8dO18PXWIOcFpvMd8gV",
+	"knyPz7smqY+In7tzZosofXAN+6Q1S7rSSpcSbdZ1McBUJSWV+pallHciwHsuo6RSP3iyXjyrbNw/OG1J",
+	"5fCrpy+qxDcS6ivzfUqZpXhe2CaitmCd6SRmRyjZW2jZauHYa6F8jLox7tKcyEYr9oki/pnsjVaXzfu1",
+	"OQLgo+HY2CORtiP7IYTQ7hkW+mD+9tlAxA7ZsvdWy9J1rVSnh4fHJ/95cHRwdHB8+p9Pnz5B8Lml/dTJ",
+	"ma15/RoFilX8t2Xb0Qce1aKPMMoYr+Hd6K3PzEmiD1wuzueb/xcAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
