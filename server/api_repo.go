@@ -34,7 +34,14 @@ func (s apiHandlers) ListRepos(w http.ResponseWriter, r *http.Request, params ap
 func (s apiHandlers) ListWorktrees(w http.ResponseWriter, r *http.Request, params api.ListWorktreesParams) {
 	l := list{"worktrees", params.Repo}
 	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
-		wts, next, err := rx.WorktreeList(hub.RepoID(params.Repo), p)
+		var repo hub.Repo
+		if params.Repo != "" {
+			var err error
+			if repo, err = work.FindRepo(rx, params.Repo); err != nil {
+				return nil, 0, err
+			}
+		}
+		wts, next, err := rx.WorktreeList(repo.ID, p)
 		return func(c *string) any { return api.WorktreePage{Worktrees: each(wts, worktreeOf), NextCursor: c} }, next, err
 	})
 }

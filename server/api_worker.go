@@ -67,9 +67,27 @@ func (s apiHandlers) ListDispatches(w http.ResponseWriter, r *http.Request, para
 	l := list{"dispatches", params.Run, params.Task, strconv.FormatBool(params.Live)}
 	f := store.DispatchFilter{Run: hub.RunID(params.Run), Task: hub.TaskID(params.Task), Live: params.Live}
 	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		if err := exist(rx, f.Run, f.Task); err != nil {
+			return nil, 0, err
+		}
 		ds, next, err := rx.DispatchList(f, p)
 		return func(c *string) any { return api.DispatchPage{Dispatches: each(ds, dispatchOf), NextCursor: c} }, next, err
 	})
+}
+
+// exist refuses a filter by what there is not: an empty list would not tell.
+func exist(rx store.Rx, run hub.RunID, task hub.TaskID) error {
+	if run != "" {
+		if _, err := rx.Run(run); err != nil {
+			return err
+		}
+	}
+	if task != "" {
+		if _, err := rx.TaskState(task); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // GetDispatch shows one Dispatch and what its owner observes.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,6 +53,7 @@ type world struct {
 	api      http.Handler // the server's, with every answer validated
 	draining chan struct{}
 	waits    chan struct{}
+	commits  atomic.Int64
 	log      *logBook
 	peers    *fakePeers
 	terminal *fakeTerminals
@@ -67,11 +69,15 @@ func newWorld(t *testing.T, opts ...option) *world {
 	t.Helper()
 	w := &world{t: t, draining: make(chan struct{}), waits: make(chan struct{}, 16), log: &logBook{}, peers: &fakePeers{}, terminal: newFakeTerminals()}
 	bus := &signal.Bus{}
-	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "hub.db"), Publish: func(ss []hub.Signal) {
-		for _, s := range ss {
-			bus.Publish(string(s.Topic), s.Key)
-		}
-	}})
+	st, err := sqlite.Open(t.Context(), sqlite.Config{
+		Path: filepath.Join(t.TempDir(), "hub.db"),
+		Publish: func(ss []hub.Signal) {
+			for _, s := range ss {
+				bus.Publish(string(s.Topic), s.Key)
+			}
+		},
+		Committed: func(int, time.Duration) { w.commits.Add(1) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

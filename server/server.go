@@ -18,6 +18,7 @@ const (
 	maxConnections    = 2048
 	maxWaits          = 4096
 	maxHeaderBytes    = 16 << 10
+	localHeaderBytes  = 1<<20 + maxHeaderBytes // from this machine only: whatever is wrong gets an answer with a code
 	headerTimeout     = 5 * time.Second
 	bodyTimeout       = 30 * time.Second
 	idleTimeout       = 120 * time.Second
@@ -63,7 +64,11 @@ func New(cfg Config) (*Server, error) {
 	if err := s.build(); err != nil {
 		return nil, err
 	}
-	s.apiHTTP, s.peerHTTP = s.httpServer(s.api), s.httpServer(s.peer)
+	apiHeader := localHeaderBytes
+	if cfg.APIRemote {
+		apiHeader = maxHeaderBytes
+	}
+	s.apiHTTP, s.peerHTTP = s.httpServer(s.api, apiHeader), s.httpServer(s.peer, maxHeaderBytes)
 	return s, nil
 }
 
@@ -134,9 +139,9 @@ func (s *Server) root(guards ...func(http.Handler) http.Handler) chi.Router {
 	return root
 }
 
-func (s *Server) httpServer(h http.Handler) *http.Server {
+func (s *Server) httpServer(h http.Handler, headerBytes int) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes,
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" passes the guards too
 		ErrorLog:                     slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), ConnContext: withConn,
 	}

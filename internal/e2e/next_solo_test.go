@@ -19,7 +19,7 @@ var soloAdvice = map[string]advice{
 	"task_not_startable":     {sites: "hub.firstStart", provoke: by(consumer, soloCodes["task_not_startable"])},
 	"retry of a live one":    {sites: "hub.retryStart", provoke: by(consumer, retryOfLive)},
 	"precondition_failed":    {sites: "run.Update", provoke: by(consumer, soloCodes["precondition_failed"])},
-	"repo_not_found":         {sites: "work.lookupRepo", provoke: by(consumer, soloCodes["repo_not_found"])},
+	"repo_not_found":         {sites: "work.FindRepo", provoke: by(consumer, soloCodes["repo_not_found"])},
 	"run_required, asked":    {sites: "run.Current", provoke: by(func(s solo) Caller { return s.Caller("WAVEHUB_CONSUMER=whc_nobody") }, soloCodes["run_required"])},
 	"run_required":           {sites: "cli.runRequired", provoke: runRequired},
 	"already_bound":          {sites: "run.refuseBound", provoke: alreadyBound},

@@ -90,7 +90,7 @@ func (s *Service) findRepo(ctx context.Context, p *place) error {
 	}
 	return s.Store.View(ctx, func(rx store.Rx) (err error) {
 		if p.spec.Repo != "" {
-			p.repo, err = lookupRepo(rx, p.spec.Repo)
+			p.repo, err = FindRepo(rx, p.spec.Repo)
 			return err
 		}
 		if p.repo, err = repoAt(rx, p.here); hub.IsCode(err, hub.CodeRepoNotFound) {
@@ -116,10 +116,11 @@ func repoAt(rx store.RepoReader, path string) (hub.Repo, error) {
 	if ok {
 		return rx.Repo(w.Repo)
 	}
-	return lookupRepo(rx, path)
+	return FindRepo(rx, path)
 }
 
-func lookupRepo(rx store.RepoReader, name string) (hub.Repo, error) {
+// FindRepo finds a registered repository by its id, path or name.
+func FindRepo(rx store.RepoReader, name string) (hub.Repo, error) {
 	if hub.ValidID(hub.PrefixRepo, name) {
 		return rx.Repo(hub.RepoID(name))
 	}
