@@ -30,7 +30,7 @@ export WAVEHUB_BIN_DIR := bin
 
 TOOLS     := bin/tools
 GENERATED := openapi/openapi.yaml openapi/peer.yaml internal/hub/codes_gen.go client/codes_gen.go \
-             openapi/api/api_gen.go openapi/peerapi/peerapi_gen.go
+             openapi/api/api_gen.go openapi/peerapi/peerapi_gen.go docs/errors.md
 
 # $(call scale,small) starts a recipe line: it exports and prints the scale.
 scale   = export WAVEHUB_TEST_SCALE="$${WAVEHUB_TEST_SCALE:-$(1)}"; echo "scale: $$WAVEHUB_TEST_SCALE";

@@ -118,7 +118,6 @@ func (cl *call) lost(ctx context.Context, cause error) error {
 		return cancelled(ctx)
 	}
 	e := Errorf(CodeHubUnreachable, "%v", cause)
-	e.Hint = "start it with: wavehub serve"
 	e.RequestID, e.Err = cl.requestID, cause
 	return e
 }

@@ -79,11 +79,13 @@ func credentials(cfg Config) api.RequestEditorFn {
 }
 
 // dropUnset removes query parameters that have their zero value: the generated
-// core sends them all, and the hub's schema refuses most of them.
+// core sends them all, and the hub's schema refuses most of them. An answer that
+// is not to be waited for is asked for by that very zero.
 func dropUnset(_ context.Context, req *http.Request) error {
 	var kept []string
+	answer := strings.HasSuffix(req.URL.Path, "/answer")
 	for part := range strings.SplitSeq(req.URL.RawQuery, "&") {
-		if !unset(part) {
+		if answer && part == "wait_ms=0" || !unset(part) {
 			kept = append(kept, part)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 type Code string
 
 type codeInfo struct {
-	Status, Exit int
-	Retry, Title string
+	Status, Exit       int
+	Retry, Title, Next string
 }
 
 // Advice on repeating a call, in Error.Retry.
@@ -38,10 +38,13 @@ type Error struct {
 	Err       error
 }
 
-// Errorf returns an error of the code, with its title and retry advice.
+// Errorf returns an error of the code, with its title, retry advice and the
+// hint that holds for all errors of the code.
 func Errorf(code Code, format string, args ...any) *Error {
 	info := catalogue[code]
-	return &Error{Code: code, Title: info.Title, Status: info.Status, Retry: info.Retry, Detail: fmt.Sprintf(format, args...)}
+	return &Error{
+		Code: code, Title: info.Title, Status: info.Status, Retry: info.Retry, Hint: info.Next, Detail: fmt.Sprintf(format, args...),
+	}
 }
 
 // Error returns code, detail (or title) and cause in one line.

@@ -19,6 +19,22 @@ func (c *Client) Send(ctx context.Context, in api.MessageSend, opts ...Option) (
 	})
 }
 
+// SendBatch sends up to 100 messages, all of them or none, in their order.
+func (c *Client) SendBatch(ctx context.Context, in []api.MessageSend, opts ...Option) (*api.BatchResult, error) {
+	return mutate[api.BatchResult](ctx, c, 0, opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.SendMessages(ctx, &api.SendMessagesParams{IdempotencyKey: key}, api.MessageBatch{Messages: in})
+	})
+}
+
+// Questions lists questions, newest first; run and state select, "" is any.
+func (c *Client) Questions(ctx context.Context, run, state string, page Page, opts ...Option) (*api.QuestionPage, error) {
+	return read[api.QuestionPage](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
+		return c.api.ListQuestions(ctx, &api.ListQuestionsParams{
+			Run: run, State: api.QuestionState(state), Cursor: page.Cursor, Limit: page.Limit,
+		})
+	})
+}
+
 // Message returns one message, how far it got, and the verdict on it.
 func (c *Client) Message(ctx context.Context, message string, opts ...Option) (*api.MessageOnly, error) {
 	return read[api.MessageOnly](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
@@ -38,7 +54,7 @@ func (c *Client) Reply(ctx context.Context, message string, in api.Reply, opts .
 func (c *Client) Answer(ctx context.Context, message string, wait time.Duration, opts ...Option) (*api.Answer, error) {
 	return inParts(wait, func(part time.Duration) (*api.Answer, bool, error) {
 		out, err := read[api.Answer](ctx, c, part, opts, func(ctx context.Context) (*http.Response, error) {
-			return c.api.GetAnswer(ctx, message, &api.GetAnswerParams{WaitMs: milliseconds(part)})
+			return c.api.GetAnswer(ctx, message, &api.GetAnswerParams{WaitMs: new(milliseconds(part))})
 		})
 		return out, err == nil && out.TimedOut, err
 	})

@@ -60,6 +60,13 @@ func (c *Client) Dispatch(ctx context.Context, dispatch string, opts ...Option) 
 	})
 }
 
+// Heartbeat says that the caller's own worker lives; the last one counts.
+func (c *Client) Heartbeat(ctx context.Context, dispatch string, in api.Heartbeat, opts ...Option) (*api.HeartbeatResult, error) {
+	return read[api.HeartbeatResult](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
+		return c.api.PutHeartbeat(ctx, dispatch, in)
+	})
+}
+
 // Output reads a page of the worker's output. Source is auto, transcript,
 // terminal or "" for auto; page.Limit counts bytes here.
 func (c *Client) Output(ctx context.Context, dispatch, source string, page Page, opts ...Option) (*api.OutputPage, error) {

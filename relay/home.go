@@ -18,11 +18,12 @@ const (
 	LinkConnecting = "connecting"
 )
 
-// LinkState is what is known of the link to a peer. Stage and LastError are of
-// the last failure; LastError may hold the peer's words.
+// LinkState is what is known of the link to a peer. Stage, Code and LastError
+// are of the last failure; LastError may hold the peer's words.
 type LinkState struct {
 	State       string     `json:"state"`
 	Stage       string     `json:"stage"`
+	Code        hub.Code   `json:"code"`
 	LastError   string     `json:"last_error"`
 	ConnectedAt hub.Micros `json:"connected_at"`
 }
@@ -179,7 +180,7 @@ func (h *Home) pull(ctx context.Context, p *pull) {
 		if lasted >= h.cfg.Steady {
 			wait = h.cfg.BackoffMin
 		}
-		h.set(p, LinkState{State: LinkDown, Stage: stageOf(err), LastError: err.Error()})
+		h.set(p, LinkState{State: LinkDown, Stage: stageOf(err), Code: hub.CodeOf(err), LastError: err.Error()})
 		wait = h.rest(ctx, p, wait)
 	}
 	h.set(p, LinkState{State: LinkDown})

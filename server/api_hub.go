@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/store"
 	"github.com/wavehub/wavehub/openapi/api"
 )
@@ -74,12 +75,9 @@ func (s apiHandlers) GetRequest(w http.ResponseWriter, r *http.Request, request 
 	p := callOf(r).principal
 	var out api.RequestDetail
 	err := s.cfg.Store.View(r.Context(), func(rx store.Rx) error {
-		rec, ok, err := rx.Receipt(p.Space(), hub.RequestID(request))
+		rec, err := receipt.Show(rx, p, hub.RequestID(request))
 		if err != nil {
 			return err
-		}
-		if !ok || rec.Principal != p.Name() {
-			return hub.Errorf(hub.CodeRequestNotFound, "the caller has made no request %s", request)
 		}
 		out, err = s.requestDetail(rx, rec)
 		return err

@@ -27,6 +27,30 @@ func (s apiHandlers) SendMessage(w http.ResponseWriter, r *http.Request, params 
 	})
 }
 
+// SendMessages accepts several messages at once.
+func (s apiHandlers) SendMessages(w http.ResponseWriter, r *http.Request, params api.SendMessagesParams) {
+	mutate(s.Server, w, r, verb[api.MessageBatch, dispatch.SentBatch]{
+		key: params.IdempotencyKey,
+		do: func(ctx context.Context, q receipt.Request, b api.MessageBatch) (dispatch.SentBatch, error) {
+			return s.cfg.Dispatch.SendBatch(ctx, q, each(b.Messages, sendInput))
+		},
+		show: answered(http.StatusCreated, batchResult),
+	})
+}
+
+// ListQuestions shows questions, newest first.
+func (s apiHandlers) ListQuestions(w http.ResponseWriter, r *http.Request, params api.ListQuestionsParams) {
+	l := list{"questions", params.Run, string(params.State)}
+	f := store.QuestionFilter{Run: hub.RunID(params.Run), State: hub.QuestionState(params.State)}
+	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		if err := exist(rx, f.Run, ""); err != nil {
+			return nil, 0, err
+		}
+		asked, next, err := mail.Asked(rx, f, p)
+		return func(c *string) any { return api.QuestionPage{Questions: each(asked, questionOf), NextCursor: c} }, next, err
+	})
+}
+
 // ReplyMessage answers a question or sends guidance.
 func (s apiHandlers) ReplyMessage(w http.ResponseWriter, r *http.Request, id api.MessageParam, params api.ReplyMessageParams) {
 	mutate(s.Server, w, r, verb[api.Reply, dispatch.Sent]{
@@ -55,7 +79,11 @@ func (s apiHandlers) CheckMailbox(w http.ResponseWriter, r *http.Request, box ap
 // GetAnswer waits for the answer to a question.
 func (s apiHandlers) GetAnswer(w http.ResponseWriter, r *http.Request, id api.MessageParam, params api.GetAnswerParams) {
 	p := callOf(r).principal
-	s.waitFor(w, r, params.WaitMs, func(ctx context.Context, wait time.Duration) (any, error) {
+	ms := int64(mail.MaxWaitMS)
+	if params.WaitMs != nil {
+		ms = *params.WaitMs
+	}
+	s.waitFor(w, r, ms, func(ctx context.Context, wait time.Duration) (any, error) {
 		out, err := s.cfg.Mail.Await(ctx, p, hub.MessageID(id), wait)
 		return answerOf(out), err
 	})
@@ -116,28 +144,12 @@ func messageTypes(types []api.MessageType) []hub.MessageType {
 	return out
 }
 
-// GetMessage shows one message and how far it has come. A Dispatch sees only
-// what it sent or what was sent to it.
+// GetMessage shows one message and how far it has come.
 func (s apiHandlers) GetMessage(w http.ResponseWriter, r *http.Request, id api.MessageParam) {
-	p := callOf(r).principal
-	var out api.MessageOnly
-	err := s.cfg.Store.View(r.Context(), func(rx store.Rx) error {
-		m, err := rx.Message(hub.MessageID(id))
-		if err != nil {
-			return err
-		}
-		if own := hub.DispatchID(p.ID).Box(); p.Kind == hub.DispatchCap && m.From != string(own) && m.To != own {
-			return hub.Errorf(hub.CodeMessageNotFound, "there is no message %s", id)
-		}
-		state, err := deliveryOf(rx, m)
-		if err != nil {
-			return err
-		}
-		verdict, reason, err := rx.VerdictOf(m.ID)
-		out = api.MessageOnly{Message: messageOf(m), Delivery: state, Verdict: null(verdict), Reason: reason}
-		return err
-	})
-	s.reply(w, r, http.StatusOK, out, err)
+	out, err := s.cfg.Dispatch.Message(r.Context(), callOf(r).principal, hub.MessageID(id))
+	s.reply(w, r, http.StatusOK, api.MessageOnly{
+		Message: messageOf(out.Message), Delivery: api.MessageOnlyDelivery(out.Delivery), Verdict: null(out.Verdict), Reason: out.Reason,
+	}, err)
 }
 
 // sendInput is the use-case's argument; the server never takes a sender.

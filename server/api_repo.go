@@ -24,17 +24,24 @@ func (s apiHandlers) AddRepo(w http.ResponseWriter, r *http.Request, params api.
 
 // ListRepos shows the registered repositories.
 func (s apiHandlers) ListRepos(w http.ResponseWriter, r *http.Request, params api.ListReposParams) {
-	page(s.Server, w, r, list{"repos"}, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (any, int64, error) {
+	page(s.Server, w, r, list{"repos"}, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
 		repos, next, err := rx.RepoList(p)
-		return &api.RepoPage{Repos: each(repos, repoOf)}, next, err
+		return func(c *string) any { return api.RepoPage{Repos: each(repos, repoOf), NextCursor: c} }, next, err
 	})
 }
 
 // ListWorktrees shows the worktrees that this hub made.
 func (s apiHandlers) ListWorktrees(w http.ResponseWriter, r *http.Request, params api.ListWorktreesParams) {
 	l := list{"worktrees", params.Repo}
-	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (any, int64, error) {
-		wts, next, err := rx.WorktreeList(hub.RepoID(params.Repo), p)
-		return &api.WorktreePage{Worktrees: each(wts, worktreeOf)}, next, err
+	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		var repo hub.Repo
+		if params.Repo != "" {
+			var err error
+			if repo, err = work.FindRepo(rx, params.Repo); err != nil {
+				return nil, 0, err
+			}
+		}
+		wts, next, err := rx.WorktreeList(repo.ID, p)
+		return func(c *string) any { return api.WorktreePage{Worktrees: each(wts, worktreeOf), NextCursor: c} }, next, err
 	})
 }

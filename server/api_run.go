@@ -37,9 +37,9 @@ func (s apiHandlers) BindRun(w http.ResponseWriter, r *http.Request, id api.RunP
 
 // ListRuns shows Runs, newest first.
 func (s apiHandlers) ListRuns(w http.ResponseWriter, r *http.Request, params api.ListRunsParams) {
-	page(s.Server, w, r, list{"runs"}, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (any, int64, error) {
+	page(s.Server, w, r, list{"runs"}, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
 		runs, next, err := rx.RunList(p)
-		return &api.RunPage{Runs: each(runs, runOf)}, next, err
+		return func(c *string) any { return api.RunPage{Runs: each(runs, runOf), NextCursor: c} }, next, err
 	})
 }
 

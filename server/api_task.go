@@ -25,12 +25,12 @@ func (s apiHandlers) CreateTask(w http.ResponseWriter, r *http.Request, id api.R
 // ListTasks shows a Run's Tasks in the order they were created.
 func (s apiHandlers) ListTasks(w http.ResponseWriter, r *http.Request, id api.RunParam, params api.ListTasksParams) {
 	l := list{"tasks", id, string(params.State)}
-	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (any, int64, error) {
+	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
 		if _, err := rx.Run(hub.RunID(id)); err != nil {
 			return nil, 0, err
 		}
 		tasks, next, err := rx.TaskList(hub.RunID(id), hub.TaskState(params.State), p)
-		return &api.TaskPage{Tasks: each(tasks, taskOf)}, next, err
+		return func(c *string) any { return api.TaskPage{Tasks: each(tasks, taskOf), NextCursor: c} }, next, err
 	})
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -65,16 +66,49 @@ func (s apiHandlers) AbandonWorker(w http.ResponseWriter, r *http.Request, id ap
 func (s apiHandlers) ListDispatches(w http.ResponseWriter, r *http.Request, params api.ListDispatchesParams) {
 	l := list{"dispatches", params.Run, params.Task, strconv.FormatBool(params.Live)}
 	f := store.DispatchFilter{Run: hub.RunID(params.Run), Task: hub.TaskID(params.Task), Live: params.Live}
-	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (any, int64, error) {
+	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		if err := exist(rx, f.Run, f.Task); err != nil {
+			return nil, 0, err
+		}
 		ds, next, err := rx.DispatchList(f, p)
-		return &api.DispatchPage{Dispatches: each(ds, dispatchOf)}, next, err
+		return func(c *string) any { return api.DispatchPage{Dispatches: each(ds, dispatchOf), NextCursor: c} }, next, err
 	})
+}
+
+// exist refuses a filter by what there is not: an empty list would not tell.
+func exist(rx store.Rx, run hub.RunID, task hub.TaskID) error {
+	if run != "" {
+		if _, err := rx.Run(run); err != nil {
+			return err
+		}
+	}
+	if task != "" {
+		if _, err := rx.TaskState(task); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // GetDispatch shows one Dispatch and what its owner observes.
 func (s apiHandlers) GetDispatch(w http.ResponseWriter, r *http.Request, id api.DispatchParam) {
 	shown, err := s.cfg.Work.Show(r.Context(), hub.DispatchID(id))
 	s.reply(w, r, http.StatusOK, dispatchDetail(shown), err)
+}
+
+// PutHeartbeat notes that a worker lives. It changes nothing that is stored, so
+// that it has no receipt.
+func (s apiHandlers) PutHeartbeat(w http.ResponseWriter, r *http.Request, id api.DispatchParam) {
+	c := callOf(r)
+	in, err := decode[api.Heartbeat](c)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	when, err := s.cfg.Work.Heartbeat(r.Context(), c.principal, hub.DispatchID(id), work.Heartbeat{
+		WaitingFor: string(in.WaitingFor), Usage: json.RawMessage(in.Usage),
+	})
+	s.reply(w, r, http.StatusOK, api.HeartbeatResult{DispatchId: id, At: at(when)}, err)
 }
 
 // ReadOutput shows the end of the worker's output.

@@ -88,8 +88,8 @@ type Info struct {
 	StartedAt                                       hub.Micros
 }
 
-// Config is what a Server needs. All of it is required but Hosts, Ready,
-// Draining, Metrics and Log.
+// Config is what a Server needs. All of it is required but Hosts, Ready, Metrics
+// and Log.
 type Config struct {
 	Runs     *run.Service
 	Mail     *mail.Service
@@ -112,9 +112,6 @@ type Config struct {
 	// PeerServerName. They are cloned; HTTP/1.1 is all that is offered.
 	APITLS, PeerTLS *tls.Config
 
-	// Draining is closed when the hub stops: waits end and mutations are
-	// refused with hub_draining.
-	Draining <-chan struct{}
 	// Ready tells why the hub takes no new work, nil if it does.
 	Ready   func() error
 	Metrics *metrics.Metrics

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +52,8 @@ type world struct {
 	server   *Server
 	api      http.Handler // the server's, with every answer validated
 	draining chan struct{}
+	waits    chan struct{}
+	commits  atomic.Int64
 	log      *logBook
 	peers    *fakePeers
 	terminal *fakeTerminals
@@ -64,13 +67,17 @@ type option func(*Config)
 
 func newWorld(t *testing.T, opts ...option) *world {
 	t.Helper()
-	w := &world{t: t, draining: make(chan struct{}), log: &logBook{}, peers: &fakePeers{}, terminal: newFakeTerminals()}
+	w := &world{t: t, draining: make(chan struct{}), waits: make(chan struct{}, 16), log: &logBook{}, peers: &fakePeers{}, terminal: newFakeTerminals()}
 	bus := &signal.Bus{}
-	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "hub.db"), Publish: func(ss []hub.Signal) {
-		for _, s := range ss {
-			bus.Publish(string(s.Topic), s.Key)
-		}
-	}})
+	st, err := sqlite.Open(t.Context(), sqlite.Config{
+		Path: filepath.Join(t.TempDir(), "hub.db"),
+		Publish: func(ss []hub.Signal) {
+			for _, s := range ss {
+				bus.Publish(string(s.Topic), s.Key)
+			}
+		},
+		Committed: func(int, time.Duration) { w.commits.Add(1) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +106,21 @@ func newWorld(t *testing.T, opts ...option) *world {
 	return w
 }
 
+// waitBus tells the test of each wait that has begun: its waiter is claimed.
+type waitBus struct {
+	*signal.Bus
+	waits chan struct{}
+}
+
+func (b waitBus) Subscribe(topic, key string) (<-chan struct{}, func()) {
+	woken, cancel := b.Bus.Subscribe(topic, key)
+	select {
+	case b.waits <- struct{}{}:
+	default:
+	}
+	return woken, cancel
+}
+
 func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 	spawn := func(fn func(context.Context)) bool { return g.Go(fn) }
 	services := work.New(work.Config{
@@ -108,10 +130,10 @@ func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 	})
 	return Config{
 		Runs: &run.Service{Store: w.store, Tokens: testTokens{}}, Dispatch: &dispatch.Service{Store: w.store},
-		Mail: &mail.Service{Store: w.store, Access: dispatch.Access{}, Bus: bus, Draining: w.draining},
+		Mail: &mail.Service{Store: w.store, Access: dispatch.Access{}, Bus: waitBus{bus, w.waits}, Draining: w.draining},
 		Work: services, Store: w.store, Peers: w.peers, Tokens: testTokens{}, CursorKey: testKey,
 		Hub:    Info{HubID: "hub_test", Name: "test", StartedAt: 1},
-		APITLS: serverTLS(w.t, "api"), PeerTLS: serverTLS(w.t, "peer"), Draining: w.draining, Log: slog.New(w.log),
+		APITLS: serverTLS(w.t, "api"), PeerTLS: serverTLS(w.t, "peer"), Log: slog.New(w.log),
 		PeerRelay: saying("relay"), PeerPair: saying("pair"),
 		PeerOf:    func(r *http.Request) (hub.Peer, bool, error) { return w.peers.of(r) },
 		PeerHello: func(context.Context) (hub.Hello, error) { return hub.Hello{HubID: "hub_test"}, nil },

@@ -30,7 +30,14 @@ func TestWholeRun(t *testing.T) {
 	if got := as(200, "GET", "/v1/messages/"+question+"/answer?wait_ms=1", ""); got.at("timed_out") != true || got.at("answer") != nil {
 		t.Errorf("no answer yet: %s", got.raw)
 	}
-	w.get(403, "/v1/messages/"+question+"/answer")
+	w.get(403, "/v1/messages/"+question+"/answer?wait_ms=0")
+	if got := as(200, "GET", "/v1/messages/"+question+"/answer?wait_ms=0", ""); got.at("timed_out") != true || len(got.at("resume_command").([]any)) != 4 {
+		t.Errorf("only looking: %s", got.raw)
+	}
+	waiting := make(chan response, 1)
+	go func() { // without wait_ms it waits
+		waiting <- w.do(request{method: "GET", path: "/v1/messages/" + question + "/answer", token: worker})
+	}()
 	w.delivery(question, "queued")
 	batch := w.must(200, w.check(run, consumer, ``))
 	if batch.at("count") != 1.0 {
@@ -45,6 +52,9 @@ func TestWholeRun(t *testing.T) {
 	w.delivery(reply, "queued")
 	if got := as(200, "GET", "/v1/messages/"+question+"/answer?wait_ms=1", ""); got.at("answer") != "a" || got.at("answer_message_id") != reply {
 		t.Errorf("the answer: %s", got.raw)
+	}
+	if got := <-waiting; got.status != 200 || got.at("answer") != "a" || len(got.at("resume_command").([]any)) != 0 {
+		t.Errorf("the waited for answer: %s", got.raw)
 	}
 	w.must(200, w.check(run, consumer, `{"ack":"`+batch.text("delivery_id")+`"}`))
 	w.delivery(question, "acknowledged")
@@ -298,4 +308,25 @@ type brokenRx struct{ store.Rx }
 
 func (brokenRx) RunList(store.Page) ([]hub.Run, int64, error) {
 	return nil, 0, errors.New("reading: SELECT broke")
+}
+
+// TestRefusalsNameTheirRequest: a client finds the id it sent in every refusal,
+// also in those of the guards.
+func TestRefusalsNameTheirRequest(t *testing.T) {
+	w := newWorld(t)
+	for name, q := range map[string]request{
+		"no token":      {body: `{"objective":"x"}`},
+		"no JSON":       {body: `{`, token: w.operator},
+		"unknown field": {body: `{"objective":"x","more":1}`, token: w.operator},
+	} {
+		key := string(hub.NewRequestID())
+		q.method, q.path, q.header = "POST", "/v1/runs", map[string]string{"Idempotency-Key": key}
+		if got := w.do(q); got.status < 400 || got.at("request_id") != key {
+			t.Errorf("%s: %d %s", name, got.status, got.raw)
+		}
+	}
+	malformed := request{method: "POST", path: "/v1/runs", body: `{"objective":"x"}`, token: w.operator, header: map[string]string{"Idempotency-Key": "mine"}}
+	if got := w.do(malformed); got.status != 400 || got.at("request_id") != nil {
+		t.Errorf("a malformed id comes back: %d %s", got.status, got.raw)
+	}
 }

@@ -44,7 +44,7 @@ func (s *Server) guardHost(next http.Handler) http.Handler {
 }
 
 // documentPaths show no data; browsers may read them.
-var documentPaths = []string{"/openapi.json", "/openapi.yaml"}
+var documentPaths = []string{"/openapi.json", "/openapi.yaml", "/docs"}
 
 // guardBrowser refuses what only browsers send.
 func (s *Server) guardBrowser(next http.Handler) http.Handler {
@@ -108,6 +108,9 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request, ops operations
 	c.op = ops[r.Method+" "+chi.RouteContext(r.Context()).RoutePattern()]
 	if c.op == nil {
 		return fmt.Errorf("the route %s %s is in no document", r.Method, chi.RouteContext(r.Context()).RoutePattern())
+	}
+	if key := hub.RequestID(r.Header.Get("Idempotency-Key")); c.op.mutates() && hub.ValidID(hub.PrefixRequest, string(key)) {
+		c.key = key // a refusal by the guards names it too
 	}
 	if err := receiveBody(w, r, c); err != nil {
 		return err

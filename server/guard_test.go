@@ -114,7 +114,7 @@ func TestOpenAddresses(t *testing.T) {
 
 func TestDraining(t *testing.T) {
 	w := newWorld(t)
-	close(w.draining)
+	w.server.Drain()
 	w.must(503, request{method: "GET", path: "/readyz"})
 	if got := w.post(503, "/v1/runs", `{"objective":"x"}`); got.code() != "hub_draining" || got.text("retry") != "same_request" {
 		t.Errorf("%s", got.raw)

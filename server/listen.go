@@ -20,14 +20,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	api, peer := newHandoff(ln.Addr()), newHandoff(ln.Addr())
 	var group sync.WaitGroup
 	errs := make(chan error, 2)
+	defer s.ending.whenOver(cancel)()
 	group.Go(func() { errs <- s.apiHTTP.Serve(api) })
 	group.Go(func() { errs <- s.peerHTTP.Serve(peer) })
 	group.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-s.stopping:
-		}
-		cancel() // also ends the handshakes
+		<-ctx.Done() // also ends the handshakes
 		_, _, _ = ln.Close(), api.Close(), peer.Close()
 	})
 	err := s.accept(ctx, ln, api, peer)
@@ -50,7 +47,7 @@ func served(err error) error {
 // ends first their connections are cut. Waits end at once. It may be called
 // more than once, and before Serve.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.stopOnce.Do(func() { close(s.stopping) })
+	s.Drain()
 	var both sync.WaitGroup
 	errs := make([]error, 2)
 	for i, srv := range []*http.Server{s.apiHTTP, s.peerHTTP} {

@@ -33,6 +33,31 @@ func sendResult(s dispatch.Sent) api.SendResult {
 	return out
 }
 
+func sentMessage(s dispatch.Sent) api.SentMessage {
+	out := api.SentMessage{
+		State: api.SentMessageState(s.State), Verdict: null(s.Verdict), Reason: s.Reason, ThreadId: string(s.Thread),
+		PendingQuestion: null(s.Pending),
+	}
+	out.Message.MessageId, out.Message.Seq = string(s.Message), s.Seq
+	return out
+}
+
+func batchResult(b dispatch.SentBatch) api.BatchResult {
+	return api.BatchResult{Results: each(b.Results, sentMessage), Mutation: mutationOf(b.Mutation)}
+}
+
+func questionOf(a mail.AskedQuestion) api.Question {
+	q := a.Question
+	out := api.Question{
+		MessageId: string(q.Message), RunId: string(q.Run), DispatchId: string(q.Dispatch), State: api.QuestionState(q.State),
+		Question: a.Text, Options: texts(a.Options), CreatedAt: at(a.At),
+	}
+	if q.State == hub.QuestionAnswered {
+		out.Answer, out.AnswerMessageId = &q.Answer, null(q.AnswerID)
+	}
+	return out
+}
+
 func checkResult(b mail.Batch) api.CheckResult {
 	return api.CheckResult{
 		RunId: string(b.Run), DeliveryId: null(b.Delivery), Messages: each(b.Messages, messageOf), Count: len(b.Messages),
@@ -43,9 +68,12 @@ func checkResult(b mail.Batch) api.CheckResult {
 
 func answerOf(a mail.AnswerResult) api.Answer {
 	q := a.Question
-	out := api.Answer{MessageId: string(q.Message), ThreadId: string(q.Message), TimedOut: a.TimedOut}
+	out := api.Answer{
+		MessageId: string(q.Message), ThreadId: string(q.Message), TimedOut: a.TimedOut,
+		ResumeCommand: []string{"wavehub", "ask", "--resume", string(q.Message)},
+	}
 	if q.State == hub.QuestionAnswered {
-		out.Answer, out.AnswerMessageId = &q.Answer, null(q.AnswerID)
+		out.Answer, out.AnswerMessageId, out.ResumeCommand = &q.Answer, null(q.AnswerID), []string{}
 	}
 	return out
 }

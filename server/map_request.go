@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
 	"github.com/wavehub/wavehub/openapi/api"
@@ -16,7 +18,8 @@ func (s *Server) requestDetail(rx store.Rx, rec store.Receipt) (api.RequestDetai
 	q := &out.Request
 	q.RequestId, q.Operation, q.State = string(rec.Key), rec.Op, api.RequestDetailRequestState(rec.State)
 	q.Stage, q.CreatedAt, out.Response = null(rec.Stage), at(rec.CreatedAt), json.RawMessage("null")
-	if len(rec.Body) == 0 {
+	q.Object, q.BodyExpired = null(rec.Object), receipt.BodyExpired(rec, rx.Now())
+	if q.BodyExpired || len(rec.Body) == 0 {
 		return out, nil
 	}
 	shown, err := s.recordedAnswer(rx, rec)
@@ -36,16 +39,23 @@ func (s *Server) recordedAnswer(rx store.Rx, rec store.Receipt) (any, error) {
 		return mapped(rec, func(b run.Bound) (any, error) { return s.withToken(rx, b) })
 	case "createTask", "updateTask":
 		return mapped(rec, func(c run.Created) (any, error) {
-			t, err := rx.Task(c.Task.ID)
-			c.Task.Spec = t.Spec
+			var err error
+			c.Task, err = run.Recall(rx, c.Task, "")
 			return taskResult(c), err
 		})
 	case "startWorker":
+		if rec.State == store.ReceiptRunning {
+			r, err := s.cfg.Work.Started(rx, hub.DispatchID(rec.Object))
+			r.Mutation.RequestID = rec.Key
+			return startReceipt(r), err
+		}
 		return mapped(rec, pure(startReceipt))
 	case "stopWorker", "abandonWorker":
 		return mapped(rec, pure(stopResult))
 	case "sendMessage", "replyMessage":
 		return mapped(rec, pure(sendResult))
+	case "sendMessages":
+		return mapped(rec, pure(batchResult))
 	case "checkMailbox":
 		return mapped(rec, pure(checkResult))
 	case "addRepo":
@@ -67,13 +77,11 @@ func pure[T, Shown any](show func(T) Shown) func(T) (any, error) {
 }
 
 // withToken derives the secret of a binding that is still the present one.
-func (s *Server) withToken(rx store.RunReader, b run.Bound) (any, error) {
+func (s *Server) withToken(rx store.Rx, b run.Bound) (any, error) {
 	if b.Binding == nil {
 		return runBound(b), nil
 	}
-	r, err := rx.Run(b.Binding.Run)
-	if err == nil && r.Generation == b.Binding.Generation {
-		b.Binding.Token = s.cfg.Runs.Tokens.Consumer(r.ID, r.Generation)
-	}
+	var err error
+	b.Binding.Token, err = s.cfg.Runs.Token(rx, *b.Binding)
 	return runBound(b), err
 }

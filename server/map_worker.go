@@ -74,7 +74,7 @@ func dispatchDetail(s work.Shown) api.DispatchDetail {
 func observationOf(o hub.Observation) api.Observation {
 	return api.Observation{
 		Link: api.ObservationLink(o.Link), Process: api.Liveness(o.Process), Attachment: api.ObservationAttachment(o.Attachment),
-		LastOutputAt: maybeAt(o.LastOutputAt), LastReportAt: maybeAt(o.LastReportAt), WaitingFor: null(o.WaitingFor), Lost: o.Lost,
+		LastOutputAt: maybeAt(o.LastOutputAt), LastReportAt: maybeAt(o.LastReportAt), WaitingFor: null(o.WaitingFor), Usage: o.Usage, Lost: o.Lost,
 		ExitCode: o.ExitCode, ObservedAt: maybeAt(o.ObservedAt),
 	}
 }

@@ -128,6 +128,21 @@ func TestPeerRefusals(t *testing.T) {
 	}
 }
 
+// TestADispatchIsAttachedOnce: what a home started under one request it cannot
+// start under another.
+func TestADispatchIsAttachedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.paired(hub.PeerActive)
+	start := request{method: "POST", path: "/peer/v1/dispatches", body: startBody(t, hub.NewDispatchID(), ""), key: string(hub.NewRequestID())}
+	if got := w.doPeer(start); got.status != http.StatusCreated {
+		t.Fatal(got.raw)
+	}
+	start.key = string(hub.NewRequestID())
+	if got := w.doPeer(start); got.status != http.StatusConflict || got.code() != string(hub.CodeResourceServerMismatch) {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+}
+
 func TestPeerOutputFitsInOneAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.paired(hub.PeerActive)

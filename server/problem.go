@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -38,7 +39,7 @@ func (s *Server) problem(r *http.Request, err error) api.Problem {
 	info := e.Code.Info()
 	return api.Problem{
 		Code: api.ErrorCode(e.Code), Title: info.Title, Status: info.Status, Retry: api.ProblemRetry(info.Retry),
-		Detail: e.Message, Hint: e.Hint, Field: e.Field, AfterMs: e.AfterMS, NextCommands: e.Next,
+		Detail: e.Message, Hint: cmp.Or(e.Hint, info.Next), Field: e.Field, AfterMs: e.AfterMS, NextCommands: e.Next,
 		RequestId: string(callOf(r).key),
 	}
 }

@@ -1,6 +1,10 @@
 package server
 
-import "github.com/wavehub/wavehub/internal/hub"
+import (
+	"strings"
+
+	"github.com/wavehub/wavehub/internal/hub"
+)
 
 // kinds is a set of kinds of principals.
 type kinds uint8
@@ -13,6 +17,20 @@ const (
 	peer
 	strangers // a key that is not paired
 )
+
+// String lists the kinds for people.
+func (k kinds) String() string {
+	var names []string
+	for _, n := range []struct {
+		kind kinds
+		name string
+	}{{anyone, "everybody"}, {operator, "operator"}, {reader, "reader"}, {worker, "a Dispatch's worker"}, {peer, "a paired hub"}, {strangers, "a hub that pairs"}} {
+		if k&n.kind != 0 {
+			names = append(names, n.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
 
 // reads are the principals of what shows the hub to people.
 const reads = operator | reader
@@ -44,12 +62,16 @@ var apiScopes = map[string]kinds{
 	"readOutput":     reads,
 
 	"sendMessage":  operator | worker,
+	"sendMessages": operator | worker,
 	"getMessage":   reads | worker,
 	"replyMessage": operator,
 	"getAnswer":    worker,
 	"getVerdict":   worker,
 	"checkMailbox": operator | worker,
 	"listMailbox":  reads | worker,
+
+	"listQuestions": reads,
+	"putHeartbeat":  worker,
 
 	"getRequest": reads | worker,
 	"expandId":   reads,

@@ -54,7 +54,7 @@ func TestRoutesDocumentsAndScopesAgree(t *testing.T) {
 		scopes     map[string]kinds
 		exceptions []string
 	}{
-		{w.server.api, false, apiScopes, []string{"GET /openapi.json", "GET /openapi.yaml"}},
+		{w.server.api, false, apiScopes, []string{"GET /openapi.json", "GET /openapi.yaml", "GET /docs"}},
 		{w.server.peer, true, peerScopes, nil},
 	} {
 		docs := documented(t, c.peers)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -19,6 +18,7 @@ const (
 	maxConnections    = 2048
 	maxWaits          = 4096
 	maxHeaderBytes    = 16 << 10
+	localHeaderBytes  = 1<<20 + maxHeaderBytes // from this machine only: whatever is wrong gets an answer with a code
 	headerTimeout     = 5 * time.Second
 	bodyTimeout       = 30 * time.Second
 	idleTimeout       = 120 * time.Second
@@ -37,14 +37,14 @@ type Server struct {
 	peer   chi.Router
 	apiOps operations
 	spec   []byte // of the API, as JSON
+	docs   []byte // of the API, as HTML
 
 	apiHTTP, peerHTTP *http.Server
 	meter             *meter
 	limiter           *limiter
 	failures          chan struct{} // one slot per failed credential that is being delayed
 
-	stopOnce sync.Once
-	stopping chan struct{} // closed by Shutdown
+	ending ending
 
 	keepAlive time.Duration
 	delay     time.Duration
@@ -58,13 +58,17 @@ func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	s := &Server{
 		cfg: cfg, hosts: hostSet(cfg.Hosts), meter: newMeter(cfg.Metrics), limiter: newLimiter(time.Now),
-		failures: make(chan struct{}, 128), stopping: make(chan struct{}),
+		failures:  make(chan struct{}, 128),
 		keepAlive: keepAliveInterval, delay: failureDelay,
 	}
 	if err := s.build(); err != nil {
 		return nil, err
 	}
-	s.apiHTTP, s.peerHTTP = s.httpServer(s.api), s.httpServer(s.peer)
+	apiHeader := localHeaderBytes
+	if cfg.APIRemote {
+		apiHeader = maxHeaderBytes
+	}
+	s.apiHTTP, s.peerHTTP = s.httpServer(s.api, apiHeader), s.httpServer(s.peer, maxHeaderBytes)
 	return s, nil
 }
 
@@ -90,6 +94,9 @@ func (s *Server) build() error {
 	if s.apiOps, err = operationsOf(spec, apiScopes, apiBody); err != nil {
 		return err
 	}
+	if s.docs, err = renderDocs(spec, s.apiOps); err != nil {
+		return fmt.Errorf("rendering the API document: %w", err)
+	}
 	peerOps, err := operationsOf(peerSpec, peerScopes, peerBody)
 	if err != nil {
 		return err
@@ -100,9 +107,9 @@ func (s *Server) build() error {
 
 func (s *Server) apiMux(ops operations) chi.Router {
 	root := s.root(s.guardHost, s.guardBrowser)
-	for _, path := range documentPaths {
-		root.Get(path, s.getDocument)
-	}
+	root.Get("/openapi.json", s.getDocument)
+	root.Get("/openapi.yaml", s.getDocument)
+	root.Get("/docs", s.getDocs)
 	api.HandlerWithOptions(apiHandlers{s}, api.ChiServerOptions{
 		BaseRouter:       root.With(s.admit(ops, s.authenticate)),
 		ErrorHandlerFunc: s.badParameter,
@@ -132,9 +139,9 @@ func (s *Server) root(guards ...func(http.Handler) http.Handler) chi.Router {
 	return root
 }
 
-func (s *Server) httpServer(h http.Handler) *http.Server {
+func (s *Server) httpServer(h http.Handler, headerBytes int) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes,
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" passes the guards too
 		ErrorLog:                     slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), ConnContext: withConn,
 	}
@@ -142,12 +149,10 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 
 // draining reports whether the hub stops.
 func (s *Server) draining() bool {
-	select {
-	case <-s.cfg.Draining:
-		return true
-	case <-s.stopping:
-		return true
-	default:
-		return false
-	}
+	return s.ending.isOver()
 }
+
+// Drain ends waits, refuses mutations from now on with hub_draining, and has
+// Serve accept no more and return once the calls that run have ended. It may be
+// called more than once, and before Serve.
+func (s *Server) Drain() { s.ending.end() }

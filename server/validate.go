@@ -23,8 +23,12 @@ func (o *operation) check(r *http.Request, c *call) error {
 	if err != nil {
 		return err
 	}
+	path := pathParams(r)
+	if err := plainParameters(path, query); err != nil {
+		return err
+	}
 	in := &openapi3filter.RequestValidationInput{
-		Request: r, PathParams: pathParams(r), QueryParams: query, Route: o.route, Options: filterOptions,
+		Request: r, PathParams: path, QueryParams: query, Route: o.route, Options: filterOptions,
 	}
 	for _, p := range o.params {
 		if err := openapi3filter.ValidateParameter(r.Context(), in, p.Value); err != nil {
@@ -80,7 +84,7 @@ func (o *operation) checkBody(c *call) error {
 	if err := o.body.VisitJSON(c.value, openapi3.VisitAsRequest()); err != nil {
 		return schemaError("", err)
 	}
-	return nil
+	return plainText(nil, c.value, o.body)
 }
 
 // schemaError names the field that a document refuses.

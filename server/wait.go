@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -34,12 +33,10 @@ func (s *Server) patiently(w http.ResponseWriter, r *http.Request, run func(cont
 	defer leave()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	k := &keeper{s: s, w: w, r: r, stop: make(chan struct{})}
-	var beats sync.WaitGroup
-	beats.Go(func() { k.beat(ctx, cancel) })
+	defer s.ending.whenOver(func() { cancel(errDraining) })()
+	k := s.keep(w, r, cancel)
 	status, body, err := func() (int, any, error) {
-		defer beats.Wait()
-		defer close(k.stop)
+		defer k.rest()
 		return run(ctx)
 	}()
 	switch cause := context.Cause(ctx); {
@@ -51,39 +48,48 @@ func (s *Server) patiently(w http.ResponseWriter, r *http.Request, run func(cont
 	k.finish(status, body, err)
 }
 
-// keeper keeps one waiting client's connection alive. begun is written by beat
-// and read after it has ended.
+// keeper keeps one waiting client's connection alive with a timer: there is no
+// goroutine while nothing is due. turn holds the right to write; it is taken for
+// good by rest.
 type keeper struct {
 	s     *Server
 	w     http.ResponseWriter
 	r     *http.Request
-	stop  chan struct{}
-	begun bool
+	leave context.CancelCauseFunc
+	turn  chan struct{}
+	timer *time.Timer
+	begun bool // by whoever has the turn
 }
 
-// beat sends white space until stop is closed or the client is gone.
-func (k *keeper) beat(ctx context.Context, cancel context.CancelCauseFunc) {
-	t := time.NewTicker(k.s.keepAlive)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			if err := k.space(); err != nil {
-				cancel(errLeft)
-				return
-			}
-		case <-k.s.cfg.Draining:
-			cancel(errDraining)
-			return
-		case <-k.s.stopping:
-			cancel(errDraining)
-			return
-		case <-ctx.Done():
-			return
-		case <-k.stop:
-			return
-		}
+func (s *Server) keep(w http.ResponseWriter, r *http.Request, leave context.CancelCauseFunc) *keeper {
+	k := &keeper{s: s, w: w, r: r, leave: leave, turn: make(chan struct{}, 1)}
+	k.turn <- struct{}{}
+	k.timer = time.AfterFunc(time.Hour, k.beat)
+	k.timer.Reset(s.keepAlive) // set in two steps, for beat uses the timer
+	return k
+}
+
+// beat sends white space and sets the timer again, unless the wait is over or
+// the client is gone.
+func (k *keeper) beat() {
+	select {
+	case <-k.turn:
+	default:
+		return
 	}
+	if err := k.space(); err != nil {
+		k.leave(errLeft)
+	} else {
+		k.timer.Reset(k.s.keepAlive)
+	}
+	k.turn <- struct{}{}
+}
+
+// rest ends the beats; one that is being written is waited for.
+func (k *keeper) rest() {
+	k.timer.Stop()
+	<-k.turn
+	k.timer.Stop() // it may have been set again meanwhile
 }
 
 func (k *keeper) space() error {

@@ -35,7 +35,7 @@ func executable(t *testing.T) string {
 func TestLookup(t *testing.T) {
 	self := executable(t)
 	table := mustTable(t, map[string]Definition{
-		"mine":    {Command: []string{self, "-p"}, Deliver: DeliverArgv, Completion: CompleteByResult, Env: map[string]string{"A": "b"}, Grace: time.Second},
+		"mine":    {Command: []string{self, "-p"}, Deliver: DeliverArgv, Completion: CompleteByExit, Env: map[string]string{"A": "b"}, Grace: time.Second},
 		"missing": {Command: []string{"no-such-program-anywhere"}},
 		"plain":   {Command: []string{self}},
 	})
@@ -43,7 +43,7 @@ func TestLookup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got.Command, []string{self, "-p"}) || got.Deliver != DeliverArgv || got.Completion != CompleteByResult ||
+	if !slices.Equal(got.Command, []string{self, "-p"}) || got.Deliver != DeliverArgv || got.Completion != CompleteByExit ||
 		got.Grace != time.Second || got.Env["A"] != "b" || got.Bare {
 		t.Errorf("got %+v", got)
 	}
@@ -72,6 +72,7 @@ func TestNewRefuses(t *testing.T) {
 		"nul":        {"a": {Command: []string{"x", "a\x00b"}}},
 		"deliver":    {"a": {Command: ok, Deliver: "paste"}},
 		"completion": {"a": {Command: ok, Completion: "never"}},
+		"result":     {"a": {Command: ok, Completion: CompleteByResult}},
 		"grace":      {"a": {Command: ok, Grace: -1}},
 		"env":        {"a": {Command: ok, Env: map[string]string{"A=B": "c"}}},
 		"own env":    {"a": {Command: ok, Env: map[string]string{"WAVEHUB_BIN": "c"}}},

@@ -141,8 +141,12 @@ func (d Definition) checkEnums() error {
 	if !slices.Contains([]Deliver{DeliverStdin, DeliverArgv, DeliverFile}, d.Deliver) {
 		return fmt.Errorf("deliver: %q is none of stdin, argv, file", d.Deliver)
 	}
-	if !slices.Contains([]Completion{CompleteByReport, CompleteByResult, CompleteByExit}, d.Completion) {
-		return fmt.Errorf("completion: %q is none of report, result, exit", d.Completion)
+	switch d.Completion {
+	case CompleteByReport, CompleteByExit:
+	case CompleteByResult:
+		return errors.New("completion: result needs an agent whose output this version reads, and it reads none yet; use report or exit")
+	default:
+		return fmt.Errorf("completion: %q is none of report, exit", d.Completion)
 	}
 	if d.Grace < 0 {
 		return errors.New("grace: must not be negative")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ func (a *app) askCommand() *cobra.Command {
 		Short: "Ask the coordinator from inside a Dispatch and wait for the answer",
 		Long: "Stores the question, prints its message id and the command that resumes the wait on\n" +
 			"stderr, then waits (--timeout, default 90s). A time-out exits 0 with timed_out true, or 7 with\n" +
-			"--exit-status; the question stays open.",
+			"--exit-status; a wait that is cut exits 7 with connection_lost true. The question stays open.",
 		Example: "wavehub ask --question \"May I delete the branch?\" --option yes --option no\nwavehub ask --resume msg_01j8zq4h5n6p7r8s9t0v1w2x3y",
 		Args:    exactly(),
 	}, isMutation, isWait, isLongWait)
@@ -60,10 +61,40 @@ func (a *app) ask(cmd *cobra.Command, f *askFlags) error {
 	}
 	var raw json.RawMessage
 	out, message, err := a.waitForAnswer(cmd.Context(), s, f.resume, q, &raw)
+	if lost(err) && message != "" {
+		return a.lostAnswer(err, message)
+	}
 	if err != nil {
-		return resumable(err, message)
+		return err
 	}
 	return a.printAnswer(raw, out, f.exitStatus)
+}
+
+// lost reports whether err ended a wait and nothing else: what was waited for
+// is stored.
+func lost(err error) bool {
+	e, ok := errors.AsType[*client.Error](err)
+	return ok && e.ExitCode() == 6
+}
+
+// lostAnswer shows a question whose wait was cut: it stays open.
+func (a *app) lostAnswer(err error, message string) error {
+	a.report(err)
+	raw, err := json.Marshal(map[string]any{
+		"message_id": message, "thread_id": message, "answer": nil, "answer_message_id": nil,
+		"timed_out": false, "connection_lost": true, "resume_command": resumeCommand(message),
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.emit(raw, func(p *printer) { noAnswer(p, message) }); err != nil {
+		return err
+	}
+	return exitCode(exitTimedOut)
+}
+
+func noAnswer(p *printer, message string) {
+	p.line("no answer yet; resume with: %s", commandLine(resumeCommand(message)))
 }
 
 func (f *askFlags) read(a *app, cmd *cobra.Command) (client.Question, error) {
@@ -112,33 +143,13 @@ func resumeCommand(message string) []string {
 	return []string{"wavehub", "ask", "--resume", message}
 }
 
-// resumable adds the resume command to an error of the wait.
-func resumable(err error, message string) error {
-	e, ok := err.(*client.Error)
-	if !ok || message == "" || e.ExitCode() != 6 {
-		return err
-	}
-	copied := *e
-	copied.Next = append(copied.Next, resumeCommand(message))
-	return &copied
-}
-
-// printAnswer adds resume_command, which is the program's own, to the answer.
 func (a *app) printAnswer(raw json.RawMessage, out *client.Answer, exitStatus bool) error {
-	resume := []string{}
-	if out.Answer == nil {
-		resume = resumeCommand(out.MessageId)
-	}
-	raw, err := withFields(raw, map[string]any{"resume_command": resume})
-	if err != nil {
-		return err
-	}
-	err = a.emit(raw, func(p *printer) {
+	err := a.emit(raw, func(p *printer) {
 		if out.Answer != nil {
 			p.text(*out.Answer)
 			return
 		}
-		p.line("no answer yet; resume with: %s", commandLine(resume))
+		noAnswer(p, out.MessageId)
 	})
 	if err == nil && exitStatus && out.TimedOut {
 		return exitCode(exitTimedOut)

@@ -90,7 +90,7 @@ func (a *app) check(f *checkFlags) verb[client.CheckResult] {
 			}
 			return s.Check(ctx, box, in, opts...)
 		},
-		human: printBatch,
+		human: func(p *printer, out *client.CheckResult) { printBatch(p, out, a.ackCommand(f, out)) },
 		exit: func(out *client.CheckResult) error {
 			if f.exitStatus && out.TimedOut {
 				return exitCode(exitTimedOut)
@@ -123,11 +123,23 @@ func (a *app) history(f *checkFlags) verb[client.HistoryPage] {
 	}
 }
 
-func printBatch(p *printer, out *client.CheckResult) {
+// ackCommand acknowledges the batch in the mailbox that it came from.
+func (a *app) ackCommand(f *checkFlags, out *client.CheckResult) []string {
+	argv := []string{"wavehub", "check", "--ack", or(out.DeliveryId, "")}
+	if a.flags.run != "" {
+		argv = append(argv, "--run", a.flags.run)
+	}
+	if f.mailbox != "" {
+		argv = append(argv, "--mailbox", f.mailbox)
+	}
+	return argv
+}
+
+func printBatch(p *printer, out *client.CheckResult, ack []string) {
 	printMessages(p, out.Messages)
 	switch {
 	case out.DeliveryId != nil:
-		p.line("%d messages, %d more waiting; acknowledge with: wavehub check --ack %s", out.Count, out.WaitingBehind, *out.DeliveryId)
+		p.line("%d messages, %d more waiting; acknowledge with: %s", out.Count, out.WaitingBehind, commandLine(ack))
 	case out.TimedOut:
 		p.line("no mail within the time")
 	default:

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/wavehub/wavehub/client"
+	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/id"
+	"github.com/wavehub/wavehub/openapi/api"
 )
 
 const (
@@ -50,6 +52,7 @@ func TestExitCodes(t *testing.T) {
 		{"failed start", "POST /v1/tasks/task_1/workers", 201, receiptDoc("failed"), start, 1, false},
 		{"unknown start", "POST /v1/tasks/task_1/workers", 202, receiptDoc("outcome_unknown"), start, 10, false},
 		{"stopped", "POST /v1/dispatches/dispatch_1/stop", 200, stopDoc("stopped"), stop, 0, false},
+		{"stop that goes on", "POST /v1/dispatches/dispatch_1/stop", 202, stopDoc("stopping"), stop, 10, false},
 		{"unknown stop", "POST /v1/dispatches/dispatch_1/stop", 202, stopDoc("stop_unknown"), stop, 10, false},
 		{"check timed out", "POST /v1/mailboxes/dispatch:dispatch_1/check", 200, timedOut, []string{"check", "--wait"}, 0, true},
 		{"check timed out, asked for", "POST /v1/mailboxes/dispatch:dispatch_1/check", 200, timedOut, []string{"check", "--wait", "--exit-status"}, 7, true},
@@ -84,6 +87,22 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("stdout %q, stderr %q", r.out, r.errout)
 			}
 		})
+	}
+}
+
+// TestEveryCodeHasItsExitCode: whatever a hub refuses with, the command ends as
+// the catalogue says.
+func TestEveryCodeHasItsExitCode(t *testing.T) {
+	h := newHub(t)
+	spec, err := api.GetSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range spec.Components.Schemas["ErrorCode"].Value.Enum {
+		code := name.(string)
+		info := hub.Code(code).Info()
+		h.fail("GET /v1/hub", info.Status, code)
+		wavehub(t, "status").want(t, info.Exit, "T of "+code, "("+code+")")
 	}
 }
 
@@ -170,6 +189,34 @@ func TestRecoverCommand(t *testing.T) {
 	}
 }
 
+// TestRecoveryWithoutItsInput: a command that read stdin would not be the same
+// when it is pasted.
+func TestRecoveryWithoutItsInput(t *testing.T) {
+	h := newHub(t)
+	send := []string{"send", "--to", "run:run_1", "--type", "status", "--body-file", "-"}
+	h.handle("POST /v1/messages", lose)
+	r := wavehubIn(t, t.Context(), "text", send...)
+	key := h.last().head.Get("Idempotency-Key")
+	r.want(t, 10, "recover: wavehub request show "+key, "hint: repeat it with the same input and --retry-request "+key)
+	h.handle("POST /v1/messages", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, 503, "application/problem+json", `{"code":"hub_draining","title":"T","status":503,"retry":"same_request"}`)
+	})
+	r = wavehubIn(t, t.Context(), "text", send...)
+	if r.want(t, 6, "with the same input"); strings.Contains(r.errout, "recover:") {
+		t.Errorf("stderr %q", r.errout)
+	}
+}
+
+// TestALostVerdictIsWaitedForAgain: the report is on record, so repeating the
+// command only waits on.
+func TestALostVerdictIsWaitedForAgain(t *testing.T) {
+	h := newHub(t)
+	h.enterDispatch()
+	h.on("POST /v1/messages", 201, sentDoc)
+	h.handle("GET /v1/messages/msg_1/verdict", lose)
+	wavehub(t, "done", "B", "--wait-verdict").want(t, 7, "recover: wavehub done B --wait-verdict --retry-request req_1")
+}
+
 func TestReceiptWithoutProofPrintsRecovery(t *testing.T) {
 	h := newHub(t)
 	h.on("POST /v1/dispatches/dispatch_1/stop", 202, stopDoc("stop_unknown"))
@@ -246,11 +293,16 @@ func TestMailboxOfCheck(t *testing.T) {
 	if got := h.last().body; got != `{"types":["guidance"],"wait_ms":2000}` {
 		t.Errorf("sent %s", got)
 	}
-	wavehub(t, "check", "--run", "run_2").want(t, 2, "(mailbox_ambiguous)", "wavehub check --mailbox dispatch", "wavehub check --mailbox run --run run_2")
+	wavehub(t, "check", "--run", "run_2").want(t, 2, "(invalid_argument)", "--run inside a Dispatch")
 	wavehub(t, "check", "--mailbox", "run", "--run", "run_2").want(t, 0)
 	wavehub(t, "check", "--mailbox", "dispatch", "--run", "run_2").want(t, 0)
 	t.Setenv(envConsumer, "whc_x")
-	wavehub(t, "check").want(t, 2, "(mailbox_ambiguous)")
+	wavehub(t, "check").want(t, 2, "(mailbox_ambiguous)", "try: wavehub check --mailbox dispatch", "try: env -u WAVEHUB_DISPATCH_FILE wavehub check\n")
+	wavehub(t, "check", "--run", "run_2").want(t, 2, "(mailbox_ambiguous)", "try: env -u WAVEHUB_DISPATCH_FILE wavehub check --run run_2\n")
+	t.Setenv(envTerminal, "term_1") // one of the worker's own processes cannot leave the Dispatch
+	if r := wavehub(t, "check"); r.code != 2 || strings.Contains(r.errout, "env -u") {
+		t.Errorf("inside: %+v", r)
+	}
 }
 
 func TestConsumerFile(t *testing.T) {
@@ -282,6 +334,27 @@ func TestConsumerFile(t *testing.T) {
 	if _, err := os.Stat(fresh); !os.IsNotExist(err) {
 		t.Errorf("the reserved file stays: %v", err)
 	}
+	t.Setenv(envConsumerFile, fresh) // named before it is made
+	h.on("POST /v1/runs/run_1/bind", 200, runDoc)
+	wavehub(t, "check", "--run", "run_1").want(t, 4, "(invalid_token)")
+	wavehub(t, "run", "use", "run_1").want(t, 0)
+	if raw, err := os.ReadFile(fresh); err != nil || string(raw) != "whc_token\n" || h.last().head.Get("Wavehub-Context") != "" {
+		t.Errorf("file %q: %v", raw, err)
+	}
+}
+
+// A consumer that neither a terminal nor a file keeps is shown.
+func TestAKeptTokenIsNotShown(t *testing.T) {
+	h := newHub(t)
+	h.on("POST /v1/runs", 201, runDoc)
+	r := wavehub(t, "run", "create", "--objective", "o")
+	kept := h.last().head.Get("Wavehub-Context") != ""
+	if shown := strings.Contains(r.out, "WAVEHUB_CONSUMER=whc_token"); r.code != 0 || shown == kept {
+		t.Errorf("with a terminal %v: %q", kept, r.out)
+	}
+	if r := wavehub(t, "run", "create", "--objective", "o", "--consumer-file", filepath.Join(t.TempDir(), "f")); strings.Contains(r.out, "whc_token") {
+		t.Errorf("a kept token is shown: %q", r.out)
+	}
 }
 
 func TestAsk(t *testing.T) {
@@ -291,7 +364,7 @@ func TestAsk(t *testing.T) {
 	var waits []string
 	h.handle("GET /v1/messages/msg_1/answer", func(w http.ResponseWriter, r *http.Request) {
 		waits = append(waits, r.URL.Query().Get("wait_ms"))
-		reply(w, 200, "application/json", `{"message_id":"msg_1","thread_id":"msg_1","answer":null,"answer_message_id":null,"timed_out":true}`)
+		reply(w, 200, "application/json", `{"message_id":"msg_1","thread_id":"msg_1","answer":null,"answer_message_id":null,"timed_out":true,"resume_command":["wavehub","ask","--resume","msg_1"]}`)
 	})
 	r := wavehub(t, "ask", "--question", "Q", "--option", "a", "--option", "b, c", "--json")
 	r.want(t, 0)
@@ -312,7 +385,7 @@ func TestAsk(t *testing.T) {
 	h.fail("GET /v1/messages/msg_1/answer", 409, "dispatch_inactive")
 	wavehub(t, "ask", "--resume", "msg_1").want(t, 5, "(dispatch_inactive)")
 	h.handle("GET /v1/messages/msg_1/answer", lose)
-	wavehub(t, "ask", "--question", "Q").want(t, 6, "try: wavehub ask --resume msg_1")
+	wavehub(t, "ask", "--question", "Q", "--json").want(t, 7, `"connection_lost":true`, `"resume_command":["wavehub","ask","--resume","msg_1"]`)
 }
 
 func TestVerdictIsPutIntoTheAnswer(t *testing.T) {
@@ -322,6 +395,8 @@ func TestVerdictIsPutIntoTheAnswer(t *testing.T) {
 	h.on("GET /v1/messages/msg_1/verdict", 200, `{"message_id":"msg_1","verdict":"stale","reason":"stopped","timed_out":false}`)
 	r := wavehub(t, "send", "--type", "worker_done", "--task-id", "task_1", "--dispatch-id", "dispatch_1", "--outcome", "succeeded", "--body", "B", "--wait-verdict", "--json")
 	r.want(t, 5, `"verdict":"stale"`, `"reason":"stopped"`, `"seq":9007199254740993`)
+	h.handle("GET /v1/messages/msg_1/verdict", lose) // the report is stored: it is shown, and its verdict is open
+	wavehub(t, "done", "B", "--wait-verdict", "--json").want(t, 7, `"message_id":"msg_1"`, `"verdict":null`)
 }
 
 func TestInputs(t *testing.T) {

@@ -47,20 +47,20 @@ func printOrigins(p *printer, values []config.Origin, origin bool) {
 
 func (a *app) configPath() *cobra.Command {
 	return &cobra.Command{
-		Use: "path ca|token|config|data", Short: "Print one path: of the certificate, the token, the configuration file or the data directory",
+		Use: "path ca|token|reader-token|config|data", Short: "Print one path: of the certificate, a token, the configuration file or the data directory",
 		Example:   "wavehub config path ca",
-		Args:      exactly("ca|token|config|data"),
-		ValidArgs: []string{"ca", "token", "config", "data"},
+		Args:      exactly("ca|token|reader-token|config|data"),
+		ValidArgs: []string{"ca", "token", "reader-token", "config", "data"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := config.Load(nil)
 			if err != nil {
 				return err
 			}
 			path, ok := map[string]string{
-				"ca": cfg.CertFile(), "token": cfg.TokenFile(), "config": cfg.ConfigFile(), "data": cfg.DataDir,
+				"ca": cfg.CertFile(), "token": cfg.TokenFile(), "reader-token": cfg.ReaderTokenFile(), "config": cfg.ConfigFile(), "data": cfg.DataDir,
 			}[args[0]]
 			if !ok {
-				return misused(cmd, "knows no %q; it knows ca, token, config and data", args[0])
+				return misused(cmd, "knows no %q; it knows ca, token, reader-token, config and data", args[0])
 			}
 			doc := struct {
 				Path string `json:"path"`

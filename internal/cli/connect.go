@@ -13,10 +13,12 @@ import (
 	"github.com/wavehub/wavehub/internal/config"
 	"github.com/wavehub/wavehub/internal/proc"
 	"github.com/wavehub/wavehub/internal/safefile"
+	"github.com/wavehub/wavehub/internal/terminal"
 )
 
 const (
 	envDispatchFile = "WAVEHUB_DISPATCH_FILE"
+	envTerminal     = "WAVEHUB_TERMINAL_ID" // of a worker's processes
 	envConsumer     = "WAVEHUB_CONSUMER"
 	envConsumerFile = "WAVEHUB_CONSUMER_FILE"
 )
@@ -29,24 +31,48 @@ type session struct {
 	*client.Client
 	dispatch *capfile.File // set inside a Dispatch, nil for the operator
 	bound    bool          // a context or a consumer token is sent along
+	context  bool          // it is a context
 	// contextErr says why the terminal could not be found; only verbs that
 	// need a binding fail on it.
 	contextErr error
 }
 
-// connect chooses the credential: a capability where the environment names
-// one, and then nothing else; otherwise the operator's token.
+// connect chooses the credential: a capability where the environment names one
+// or a supervisor is among this program's ancestors, and then nothing else;
+// otherwise the operator's token.
 func (a *app) connect(timeout time.Duration) (*session, error) {
 	if path, ok := os.LookupEnv(envDispatchFile); ok {
 		return a.connectDispatch(path, timeout)
 	}
-	return a.connectOperator(timeout)
+	cfg, err := config.Load(nil)
+	if err != nil {
+		return nil, err
+	}
+	path, inside, err := supervised(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if inside {
+		return a.connectDispatch(path, timeout)
+	}
+	return a.connectOperator(cfg, timeout)
+}
+
+// supervised is the capability file of the Dispatch in whose process tree this
+// program runs, whatever its environment says; false outside of any.
+func supervised(cfg config.Config) (path string, inside bool, err error) {
+	chain, err := proc.Ancestors()
+	if err != nil {
+		return "", false, err
+	}
+	id, inside, err := terminal.Within(cfg.TerminalDir(), chain)
+	return cfg.CapabilityFile(string(id)), inside, err
 }
 
 func (a *app) connectDispatch(path string, timeout time.Duration) (*session, error) {
 	file, err := readCapability(path)
 	if err != nil {
-		e := client.Errorf(client.CodeInvalidToken, "the capability named by %s cannot be used: %v", envDispatchFile, err)
+		e := client.Errorf(client.CodeInvalidToken, "the capability %s cannot be used: %v", path, err)
 		e.Hint, e.Status, e.Err = "inside a Dispatch no other credential is tried", 0, err
 		return nil, e
 	}
@@ -68,11 +94,7 @@ func readCapability(path string) (capfile.File, error) {
 	return capfile.Decode(raw)
 }
 
-func (a *app) connectOperator(timeout time.Duration) (*session, error) {
-	cfg, err := config.Load(nil)
-	if err != nil {
-		return nil, err
-	}
+func (a *app) connectOperator(cfg config.Config, timeout time.Duration) (*session, error) {
 	endpoint, err := readEndpoint(cfg.DataDir)
 	if err != nil {
 		return nil, err
@@ -83,12 +105,15 @@ func (a *app) connectOperator(timeout time.Duration) (*session, error) {
 	}
 	s := &session{}
 	cc := client.Config{URL: endpoint.URL, Fingerprint: endpoint.Fingerprint, Token: token, Timeout: timeout, ConnectTimeout: a.flags.connectTimeout}
-	if cc.Consumer, err = consumerToken(); err != nil {
+	cc.Consumer, err = consumerToken()
+	fresh := a.makesConsumer && errors.Is(err, fs.ErrNotExist) // its file is about to be made
+	if err != nil && !fresh {
 		return nil, err
 	}
-	if cc.Consumer == "" {
+	if cc.Consumer == "" && !fresh {
 		cc.Context, s.contextErr = proc.CallerContext()
 	}
+	s.context = cc.Context != ""
 	s.bound = cc.Consumer != "" || cc.Context != ""
 	s.Client, err = client.New(cc)
 	return s, err
@@ -97,9 +122,7 @@ func (a *app) connectOperator(timeout time.Duration) (*session, error) {
 func readEndpoint(dataDir string) (config.Endpoint, error) {
 	endpoint, err := config.ReadEndpoint(dataDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		e := client.Errorf(client.CodeHubUnreachable, "no hub has been started with the data directory %s", dataDir)
-		e.Hint = "start it with: wavehub serve"
-		return config.Endpoint{}, e
+		return config.Endpoint{}, client.Errorf(client.CodeHubUnreachable, "no hub has been started with the data directory %s", dataDir)
 	}
 	if err != nil {
 		return config.Endpoint{}, client.Errorf(client.CodeDataDirInvalid, "%v", err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,8 +13,13 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 )
 
-// idFlags are the flags whose values are ids, alone or separated by commas.
-var idFlags = []string{"run", "task", "deps", "retry-of", "id", "ack", "resume", "parent", "task-id", "dispatch-id"}
+// Flags whose values are ids, alone or separated by commas; ids behind a kind and
+// a colon, in one of several forms; and ids behind "id:", beside names.
+var (
+	idFlags    = []string{"run", "task", "deps", "retry-of", "id", "ack", "resume", "thread-id", "task-id", "dispatch-id"}
+	boxFlags   = []string{"to", "mailbox"}
+	placeFlags = []string{"worktree", "parent"}
+)
 
 // expand replaces abbreviated ids in flags and arguments by the ids they stand
 // for. Caller-chosen tokens are never touched. A Dispatch knows its ids in full.
@@ -24,17 +30,8 @@ func (a *app) expand(ctx context.Context, s *session, cmd *cobra.Command, args [
 	if s.dispatch != nil {
 		return args, nil
 	}
-	for _, name := range idFlags {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			if err := expandFlag(ctx, s, f); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if to := cmd.Flags().Lookup("to"); to != nil && to.Changed {
-		if err := expandBox(ctx, s, to); err != nil {
-			return nil, err
-		}
+	if err := expandFlags(ctx, s, cmd); err != nil {
+		return nil, err
 	}
 	if !takesID(cmd) {
 		return args, nil
@@ -48,6 +45,28 @@ func (a *app) expand(ctx context.Context, s *session, cmd *cobra.Command, args [
 		out[i] = full
 	}
 	return out, nil
+}
+
+func expandFlags(ctx context.Context, s *session, cmd *cobra.Command) error {
+	for _, kind := range []struct {
+		names  []string
+		expand func(context.Context, *session, *pflag.Flag) error
+	}{{idFlags, expandFlag}, {boxFlags, expandBox}, {placeFlags, expandPlace}} {
+		for _, name := range kind.names {
+			f := cmd.Flags().Lookup(name)
+			if f == nil || !f.Changed {
+				continue
+			}
+			expand := kind.expand
+			if name == "parent" && cmd.Parent().Name() == "run" {
+				expand = expandFlag // of a Run it is a Run
+			}
+			if err := expand(ctx, s, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // plainText refuses flags and arguments that are not UTF-8: they would not be
@@ -81,7 +100,7 @@ func (a *app) expandMail(ctx context.Context, s *session, cmd *cobra.Command, ar
 func takesID(cmd *cobra.Command) bool {
 	_, args, _ := strings.Cut(cmd.Use, " ")
 	first, _, _ := strings.Cut(args, " ")
-	return first == "RUN" || first == "TASK" || first == "DISPATCH"
+	return slices.Contains([]string{"RUN", "TASK", "DISPATCH", "REQUEST"}, first)
 }
 
 func expandFlag(ctx context.Context, s *session, f *pflag.Flag) error {
@@ -114,6 +133,14 @@ func expandBox(ctx context.Context, s *session, f *pflag.Flag) error {
 		return err
 	}
 	return f.Value.Set(kind + ":" + full)
+}
+
+// expandPlace expands an id:…; other values are names and paths.
+func expandPlace(ctx context.Context, s *session, f *pflag.Flag) error {
+	if !strings.HasPrefix(f.Value.String(), "id:") {
+		return nil
+	}
+	return expandBox(ctx, s, f)
 }
 
 // fullID is the one id that text abbreviates; what is no abbreviation, or one of

@@ -44,7 +44,7 @@ func newHub(t *testing.T) *fakeHub {
 	h.srv.StartTLS()
 	t.Cleanup(h.srv.Close)
 	home := t.TempDir()
-	for _, name := range []string{"WAVEHUB_CONFIG_DIR", "WAVEHUB_DATA_DIR", envConsumer, envConsumerFile, "NO_COLOR"} {
+	for _, name := range []string{"WAVEHUB_CONFIG_DIR", "WAVEHUB_DATA_DIR", envConsumer, envConsumerFile, envTerminal, "NO_COLOR"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv(envDispatchFile, "")

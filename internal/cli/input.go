@@ -54,6 +54,7 @@ func (a *app) readText(flag, path string) (string, error) {
 
 func (a *app) readInput(path string) ([]byte, error) {
 	if path == "-" {
+		a.usedStdin = true
 		return readAtMost(a.stdin)
 	}
 	f, err := os.Open(path)

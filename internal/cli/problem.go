@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,7 @@ func (a *app) report(err error) int {
 func problemOf(err error) client.Error {
 	if e, ok := errors.AsType[*config.InvalidError](err); ok {
 		out := client.Errorf(client.CodeConfigInvalid, "%v", err)
-		out.Hint = e.Hint
+		out.Hint = cmp.Or(e.Hint, out.Hint)
 		return *out
 	}
 	e, ok := errors.AsType[*hub.Error](err)
@@ -47,7 +48,7 @@ func problemOf(err error) client.Error {
 		return *client.Errorf(client.CodeInternal, "%v", err)
 	}
 	out := client.Errorf(client.Code(e.Code), "%v", err)
-	out.Hint, out.Field, out.Next, out.AfterMS = e.Hint, e.Field, e.Next, e.AfterMS
+	out.Hint, out.Field, out.Next, out.AfterMS = cmp.Or(e.Hint, out.Hint), e.Field, e.Next, e.AfterMS
 	return *out
 }
 
@@ -55,6 +56,9 @@ func (a *app) reportProblem(e client.Error) int {
 	again := a.recovery(e)
 	if again != nil && !slices.ContainsFunc(e.Next, func(c []string) bool { return slices.Equal(c, again) }) {
 		e.Next = append(slices.Clone(e.Next), again)
+	}
+	if a.usedStdin && recoverable(e) {
+		e.Hint = "repeat it with the same input and --retry-request " + e.RequestID + ": it has at most one effect"
 	}
 	if a.flags.json || slices.Contains(a.argv, "--json") {
 		a.problemJSON(e)
@@ -65,13 +69,22 @@ func (a *app) reportProblem(e client.Error) int {
 }
 
 // recovery is the command that tells what became of a mutation, or repeats it
-// without a second effect; nil when that cannot help.
+// without a second effect; nil when that cannot help. What was read from stdin
+// cannot be printed: then only the former is left.
 func (a *app) recovery(e client.Error) []string {
-	helps := e.Code == client.CodeOutcomeUnknown || e.Retry == client.RetrySameRequest || e.Retry == client.RetryInspect
-	if !helps || !strings.HasPrefix(e.RequestID, requestPrefix) {
+	switch {
+	case !recoverable(e):
 		return nil
+	case !a.usedStdin:
+		return a.repeated(e.RequestID)
+	case e.Retry == client.RetryInspect:
+		return []string{"wavehub", "request", "show", e.RequestID}
 	}
-	return a.repeated(e.RequestID)
+	return nil
+}
+
+func recoverable(e client.Error) bool {
+	return (e.Retry == client.RetrySameRequest || e.Retry == client.RetryInspect) && strings.HasPrefix(e.RequestID, requestPrefix)
 }
 
 // repeated is this command line under the request id.

@@ -22,6 +22,10 @@ func (a *app) requestCommand() *cobra.Command {
 				r := out.Request
 				p.line("%s  %s  %s", r.RequestId, r.Operation, string(r.State))
 				p.line("  stage %s, created %s", or(r.Stage, "none"), r.CreatedAt)
+				if r.BodyExpired {
+					p.line("  its answer is no longer kept; it made or changed %s", or(r.Object, "nothing"))
+					return
+				}
 				p.text(string(out.Response))
 			},
 		}.runE(a),

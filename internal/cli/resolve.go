@@ -3,9 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime"
 	"slices"
 
 	"github.com/wavehub/wavehub/client"
+	"github.com/wavehub/wavehub/internal/config"
 )
 
 // resolveRun is the Run that a verb acts on: --run, inside a Dispatch its own,
@@ -43,11 +46,14 @@ func unboundCode(code client.Code) bool {
 // runRequired names commands that can be pasted as they are.
 func (s *session) runRequired(ctx context.Context) error {
 	e := client.Errorf(client.CodeRunRequired, "no Run is named with --run, and this terminal is bound to none")
+	e.Status = 0
+	create := []string{"wavehub", "run", "create", "--objective", "Describe the goal"}
 	if s.contextErr != nil {
 		e.Detail += "; its identity could not be read: " + s.contextErr.Error()
+		e.Next = [][]string{append(create, "--no-bind"), {"wavehub", "run", "list"}} // nothing can be bound here
+		return e
 	}
-	e.Status = 0
-	e.Next = [][]string{{"wavehub", "run", "create", "--objective", "Describe the goal"}}
+	e.Next = [][]string{create}
 	// The newest Run only makes the advice better: without it the advice stands.
 	if runs, err := s.Runs(ctx, client.Page{Limit: 1}); err == nil && len(runs.Runs) > 0 {
 		e.Next = append(e.Next, []string{"wavehub", "run", "use", runs.Runs[0].RunId})
@@ -66,8 +72,10 @@ const (
 func (a *app) mailbox(ctx context.Context, s *session, choice string) (string, error) {
 	inDispatch := s.dispatch != nil
 	switch {
-	case choice == "" && inDispatch && (a.flags.run != "" || consumerGiven()):
+	case choice == "" && inDispatch && consumerGiven():
 		return "", a.ambiguous()
+	case choice == "" && inDispatch && a.flags.run != "":
+		return "", usage("run", "check takes no --run inside a Dispatch: its mailbox there is its own")
 	case choice == boxDispatch && !inDispatch:
 		return "", usage("mailbox", "there is no Dispatch here: name dispatch:<id>")
 	case choice == boxDispatch, choice == "" && inDispatch:
@@ -82,13 +90,32 @@ func (a *app) mailbox(ctx context.Context, s *session, choice string) (string, e
 	return "run:" + run, err
 }
 
+// ambiguous prints how to read either mailbox. Inside a Dispatch its capability
+// is the only credential, and that of the Run's consumer counts outside only.
 func (a *app) ambiguous() error {
-	e := client.Errorf(client.CodeMailboxAmbiguous, "inside a Dispatch with a Run given as well: say which mailbox")
+	e := client.Errorf(client.CodeMailboxAmbiguous, "inside a Dispatch with a Run's consumer given as well: say which mailbox")
 	e.Status = 0
-	ofRun := []string{"wavehub", "check", "--mailbox", boxRun}
-	if a.flags.run != "" {
-		ofRun = append(ofRun, "--run", a.flags.run)
+	e.Next = [][]string{{"wavehub", "check", "--mailbox", boxDispatch}}
+	if leavesDispatch() {
+		ofRun := []string{"env", "-u", envDispatchFile, "wavehub", "check"}
+		if a.flags.run != "" {
+			ofRun = append(ofRun, "--run", a.flags.run)
+		}
+		e.Next = append(e.Next, ofRun)
 	}
-	e.Next = [][]string{{"wavehub", "check", "--mailbox", boxDispatch}, ofRun}
 	return e
+}
+
+// leavesDispatch reports whether a program is outside of the Dispatch without
+// the variable that names its file: it is not one of the worker's own.
+func leavesDispatch() bool {
+	if runtime.GOOS == "windows" || os.Getenv(envTerminal) != "" { // Windows has no env
+		return false
+	}
+	cfg, err := config.Load(nil)
+	if err != nil {
+		return false
+	}
+	_, inside, err := supervised(cfg)
+	return err == nil && !inside
 }

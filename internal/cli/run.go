@@ -33,16 +33,21 @@ func (a *app) runCreate() *cobra.Command {
 		Example: "wavehub run create --objective \"Audit both platforms\"\nwavehub run create --objective \"Nightly\" --no-bind",
 		Args:    exactly(),
 	}, isMutation)
+	cmd.PreRun = func(*cobra.Command, []string) { a.makesConsumer = true }
 	cmd.Flags().StringVar(&f.objective, "objective", "", "what the Run is for")
 	cmd.Flags().StringVar(&f.parent, "parent", "", "the Run that this one serves (at most 3 deep)")
 	cmd.Flags().BoolVar(&f.bind, "bind", false, "bind this terminal even if it is bound to another Run")
 	cmd.Flags().BoolVar(&f.noBind, "no-bind", false, "create the Run without a consumer")
 	cmd.Flags().StringVar(&f.consumerFile, "consumer-file", "", "write the consumer token to this file (mode 0600)")
-	cmd.RunE = verb[client.RunBound]{call: a.createRun(cmd, &f), human: printBound}.runE(a)
+	var kept bool
+	cmd.RunE = verb[client.RunBound]{
+		call:  a.createRun(cmd, &f, &kept),
+		human: func(p *printer, out *client.RunBound) { printBound(p, out, kept) },
+	}.runE(a)
 	return cmd
 }
 
-func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags) func(context.Context, *session, []string, ...client.Option) (*client.RunBound, error) {
+func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags, kept *bool) func(context.Context, *session, []string, ...client.Option) (*client.RunBound, error) {
 	return func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.RunBound, error) {
 		in := client.RunCreate{Objective: f.objective, ParentRunId: f.parent}
 		switch {
@@ -59,6 +64,7 @@ func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags) func(context.Cont
 		case f.noBind:
 			in.Bind = client.RunCreateBind("none")
 		}
+		*kept = s.context || f.consumerFile != ""
 		file, err := reserveConsumer(f.consumerFile)
 		if err != nil {
 			return nil, err
@@ -70,12 +76,14 @@ func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags) func(context.Cont
 
 func (a *app) runUse() *cobra.Command {
 	var file string
+	var kept bool
 	cmd := mark(&cobra.Command{
 		Use:     "use RUN",
 		Short:   "Become the Run's consumer, and fence the former one",
 		Example: "wavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y\nwavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y --consumer-file consumer",
 		Args:    exactly("RUN"),
 	}, isMutation)
+	cmd.PreRun = func(*cobra.Command, []string) { a.makesConsumer = true }
 	cmd.Flags().StringVar(&file, "consumer-file", "", "write the consumer token to this file (mode 0600)")
 	cmd.RunE = verb[client.RunBound]{
 		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.RunBound, error) {
@@ -85,6 +93,7 @@ func (a *app) runUse() *cobra.Command {
 			if s.contextErr != nil && file == "" {
 				return nil, s.contextErr
 			}
+			kept = s.context || file != ""
 			place, err := reserveConsumer(file)
 			if err != nil {
 				return nil, err
@@ -92,18 +101,23 @@ func (a *app) runUse() *cobra.Command {
 			out, err := s.BindRun(ctx, args[0], opts...)
 			return out, place.settle(a, out, err)
 		},
-		human: printBound,
+		human: func(p *printer, out *client.RunBound) { printBound(p, out, kept) },
 	}.runE(a)
 	return cmd
 }
 
-func printBound(p *printer, out *client.RunBound) {
+// printBound shows the token where nothing else keeps it: a consumer that nobody
+// can be would only have fenced the former one.
+func printBound(p *printer, out *client.RunBound, kept bool) {
 	p.line("%s  %s", out.Run.RunId, out.Run.Objective)
 	if out.Binding == nil {
 		p.line("no consumer; become it with: wavehub run use %s", out.Run.RunId)
 		return
 	}
 	p.line("consumer generation %s", strconv.FormatInt(out.Binding.Generation, 10))
+	if !kept && out.Binding.ConsumerToken != nil {
+		p.line("this command has no terminal to bind; the consumer is whoever sets WAVEHUB_CONSUMER=%s", *out.Binding.ConsumerToken)
+	}
 }
 
 func (a *app) runCurrent() *cobra.Command {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -125,8 +126,14 @@ func (a *app) sendOn(cmd *cobra.Command, s *session, in client.MessageSend, wait
 		return err
 	}
 	if waitVerdict && out.Verdict == nil {
-		if raw, err = a.awaitVerdict(cmd.Context(), s, raw, out); err != nil {
+		got, err := a.awaitVerdict(cmd.Context(), s, raw, out)
+		switch {
+		case lost(err):
+			a.report(err) // the report is stored all the same: it is shown
+		case err != nil:
 			return err
+		default:
+			raw = got
 		}
 	}
 	if err := a.emit(raw, func(p *printer) { printSent(p, out) }); err != nil {
@@ -145,7 +152,7 @@ func (a *app) awaitVerdict(ctx context.Context, s *session, raw json.RawMessage,
 	stop()
 	if err != nil {
 		a.say("the report is stored as %s; only its verdict is open", out.Message.MessageId)
-		return nil, err
+		return nil, underRequest(err, out.Mutation.RequestId)
 	}
 	out.Verdict, out.Reason = verdict.Verdict, verdict.Reason
 	fields := map[string]any{"verdict": verdict.Verdict}
@@ -153,6 +160,18 @@ func (a *app) awaitVerdict(ctx context.Context, s *session, raw json.RawMessage,
 		fields["reason"] = verdict.Reason
 	}
 	return withFields(raw, fields)
+}
+
+// underRequest makes an error of the wait tell how to wait on: by repeating the
+// request, which is on record.
+func underRequest(err error, requestID string) error {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || e.RequestID != "" {
+		return err
+	}
+	copied := *e
+	copied.RequestID = requestID
+	return &copied
 }
 
 // withFields sets top-level fields of a JSON object.

@@ -108,7 +108,7 @@ func (a *app) workerStop() *cobra.Command {
 		},
 		human: printStop,
 		exit: func(r *client.StopResult) error {
-			if r.State != client.DispatchStateStopUnknown {
+			if r.State != client.DispatchStateStopUnknown && r.State != client.DispatchStateStopping {
 				return nil
 			}
 			return unknownOutcome(r.Mutation.RequestId, "the end of %s is not proven: %s", r.DispatchId, or(r.LastError, "no proof either way"))

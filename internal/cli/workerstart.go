@@ -65,7 +65,7 @@ func (a *app) startWorker(cmd *cobra.Command, f *startFlags) func(context.Contex
 		}
 		in := f.in
 		in.Setup, in.Reports, in.TimeoutMs = client.WorkerStartSetup(f.setup), client.WorkerStartReports(f.reports), a.waitMS()
-		if in.On == "" {
+		if placedByFolder(in) {
 			dir, err := os.Getwd()
 			if err != nil {
 				return nil, fmt.Errorf("finding the working directory: %w", err)
@@ -74,6 +74,20 @@ func (a *app) startWorker(cmd *cobra.Command, f *startFlags) func(context.Contex
 		}
 		return s.StartWorker(ctx, f.task, in, opts...)
 	}
+}
+
+// placedByFolder reports whether the working directory is a part of what is
+// asked for: else the same command means the same in every folder.
+func placedByFolder(in client.WorkerStart) bool {
+	switch {
+	case in.On != "":
+		return false
+	case in.Worktree == "new-child":
+		return in.Repo == "" || in.Parent == ""
+	case in.Worktree == "new-top-level":
+		return in.Repo == ""
+	}
+	return in.Worktree == "current"
 }
 
 func (a *app) startExit(r *client.StartReceipt) error {

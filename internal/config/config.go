@@ -53,6 +53,24 @@ func (c Config) ConfigFile() string { return filepath.Join(c.ConfigDir, "config.
 // TokenFile is the path of the operator's token.
 func (c Config) TokenFile() string { return filepath.Join(c.DataDir, "token") }
 
+// ReaderTokenFile is the path of the token that may only read.
+func (c Config) ReaderTokenFile() string { return filepath.Join(c.DataDir, "reader-token") }
+
+// TerminalDir is the folder of the hub's terminals.
+func (c Config) TerminalDir() string { return filepath.Join(c.DataDir, "terminals") }
+
+// PrivateDir has a folder for each terminal that only the hub and its worker use.
+func (c Config) PrivateDir() string { return filepath.Join(c.DataDir, "dispatches") }
+
+// CapabilityName is the name of the capability file in a terminal's private
+// folder.
+const CapabilityName = "dispatch.json"
+
+// CapabilityFile is the path of a terminal's capability.
+func (c Config) CapabilityFile(terminal string) string {
+	return filepath.Join(c.PrivateDir(), terminal, CapabilityName)
+}
+
 // CertFile is the path of the hub's self-signed certificate, which is also the
 // authority that other HTTPS clients are given.
 func (c Config) CertFile() string { return filepath.Join(c.DataDir, "cert.pem") }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/metrics"
 	"github.com/wavehub/wavehub/internal/peer"
 	"github.com/wavehub/wavehub/internal/signal"
 	"github.com/wavehub/wavehub/internal/work"
@@ -35,6 +36,24 @@ type source struct {
 
 func (s source) Store() (string, int64) { return s.id, s.epoch }
 
+// importer counts what comes too late.
+type importer struct {
+	*dispatch.Service
+	meter *metrics.Metrics
+}
+
+func (i importer) Import(ctx context.Context, peer hub.PeerID, dir hub.Direction, feed hub.FeedState, items []hub.Item) (hub.ImportResult, error) {
+	out, err := i.Service.Import(ctx, peer, dir, feed, items)
+	for _, ack := range out.Acks {
+		for _, v := range ack.Verdicts {
+			if v.Verdict == hub.VerdictStale {
+				i.meter.Late()
+			}
+		}
+	}
+	return out, err
+}
+
 // feed wakes a relay sender when something was queued for its peer.
 type feed struct{ bus *signal.Bus }
 
@@ -42,14 +61,14 @@ func (f feed) Subscribe(id hub.PeerID) (<-chan struct{}, func()) {
 	return f.bus.Subscribe(string(hub.TopicRelay), string(id))
 }
 
-func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), log *slog.Logger) (*federation, error) {
+func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), meter *metrics.Metrics, log *slog.Logger) (*federation, error) {
 	links, err := peer.NewLinks(peer.LinksConfig{Identity: h.identity, Peers: peers})
 	if err != nil {
 		return nil, err
 	}
 	f := &federation{peers: peers, links: links, client: peer.NewClient(links), log: log}
 	session, err := relay.NewSession(relay.Config{
-		Source: src, Importer: src.Service, Feed: feed{bus}, Nonce: nonce,
+		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce,
 		Check: func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
 			return peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch)
 		},

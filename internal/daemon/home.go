@@ -22,9 +22,12 @@ type home struct {
 }
 
 func (h home) database() string  { return filepath.Join(h.dir, "wavehub.db") }
-func (h home) terminals() string { return filepath.Join(h.dir, "terminals") }
-func (h home) private() string   { return filepath.Join(h.dir, "dispatches") }
+func (h home) terminals() string { return h.paths().TerminalDir() }
+func (h home) private() string   { return h.paths().PrivateDir() }
 func (h home) worktrees() string { return filepath.Join(h.dir, "worktrees") }
+
+// paths are those that the command line knows too.
+func (h home) paths() config.Config { return config.Config{DataDir: h.dir} }
 
 // prepare makes or opens the data directory. A directory that others can write
 // to, that lies on a network or sync folder, or whose database has lost its key
@@ -46,7 +49,7 @@ func prepare(cfg config.Config) (home, error) {
 	if h.tokenKey, err = h.loadTokenKey(); err != nil {
 		return h, err
 	}
-	return h, h.writeOperatorToken(cfg.TokenFile())
+	return h, errors.Join(writeToken(cfg.TokenFile(), h.operatorToken()), writeToken(cfg.ReaderTokenFile(), h.readerToken()))
 }
 
 func checkPlace(dir string) error {
@@ -109,14 +112,18 @@ func (h home) operatorToken() string {
 	return keystore.DeriveToken(h.tokenKey, "whu_", "operator", "", 1)
 }
 
-// writeOperatorToken leaves a file that is right alone.
-func (h home) writeOperatorToken(path string) error {
-	want := h.operatorToken() + "\n"
+func (h home) readerToken() string {
+	return keystore.DeriveToken(h.tokenKey, "whr_", "reader", "", 1)
+}
+
+// writeToken leaves a file that is right alone.
+func writeToken(path, token string) error {
+	want := token + "\n"
 	if have, err := safefile.ReadPrivate(path, 1<<10); err == nil && string(have) == want {
 		return nil
 	}
 	if err := safefile.WriteAtomic(path, []byte(want), 0o600); err != nil {
-		return fmt.Errorf("writing the operator's token: %w", err)
+		return fmt.Errorf("writing a token: %w", err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/wavehub/wavehub/internal/config"
 	"github.com/wavehub/wavehub/internal/group"
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/keystore"
 	"github.com/wavehub/wavehub/internal/metrics"
 	"github.com/wavehub/wavehub/internal/signal"
 	"github.com/wavehub/wavehub/internal/sqlite"
@@ -35,6 +36,7 @@ func Serve(ctx context.Context, cfg config.Config, b Build, ready func(url, hubI
 	if err != nil {
 		return err
 	}
+	defer paceGC()()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	bus := &signal.Bus{}
@@ -135,7 +137,9 @@ func stopGroup(g *group.Group) error {
 // recover brings the store and the world together before anything is served.
 func (x *hubParts) recover(ctx context.Context) error {
 	err := x.store.Update(ctx, store.Settle, func(tx store.Tx) error {
-		return tx.PutCredential(store.Credential{Sum: x.operatorSum, Kind: store.CredOperator})
+		return errors.Join(
+			tx.PutCredential(store.Credential{Sum: keystore.TokenSum(x.home.operatorToken()), Kind: store.CredOperator}),
+			tx.PutCredential(store.Credential{Sum: keystore.TokenSum(x.home.readerToken()), Kind: store.CredReader}))
 	})
 	if err != nil {
 		return err
@@ -149,6 +153,7 @@ func (x *hubParts) start(loops *group.Group) {
 		"peers":  func(ctx context.Context) error { return x.fed.follow(ctx, x.bus) },
 		"relays": x.fed.home.Run,
 		"fences": x.work.Fences,
+		"sweep":  x.sweep,
 	} {
 		loops.Go(func(ctx context.Context) {
 			if err := loop(ctx); err != nil && ctx.Err() == nil {

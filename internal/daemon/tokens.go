@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/wavehub/wavehub/internal/capfile"
+	"github.com/wavehub/wavehub/internal/config"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/keystore"
 	"github.com/wavehub/wavehub/internal/safefile"
@@ -54,6 +55,6 @@ func (a authority) WriteFile(at hub.Attachment, token string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the capability file: %w", err)
 	}
-	path := filepath.Join(dir, "dispatch.json")
+	path := filepath.Join(dir, config.CapabilityName)
 	return path, safefile.WriteAtomic(path, raw, 0o600)
 }

@@ -47,24 +47,22 @@ type parts struct {
 // hubParts is a built hub.
 type hubParts struct {
 	parts
-	url         string
-	operatorSum string
-	storeID     string
-	epoch       int64
-	draining    chan struct{}
-	gate        *receipt.Gate
-	runs        *run.Service
-	mail        *mail.Service
-	dispatch    *dispatch.Service
-	work        *work.Service
-	fed         *federation
-	server      *server.Server
+	url      string
+	storeID  string
+	epoch    int64
+	draining chan struct{}
+	gate     *receipt.Gate
+	runs     *run.Service
+	mail     *mail.Service
+	dispatch *dispatch.Service
+	work     *work.Service
+	fed      *federation
+	server   *server.Server
 }
 
 // assemble builds everything; it starts nothing.
 func assemble(ctx context.Context, p parts) (*hubParts, error) {
 	x := &hubParts{parts: p, url: reachable(p.ln.Addr()), draining: make(chan struct{})}
-	x.operatorSum = keystore.TokenSum(p.home.operatorToken())
 	err := p.store.View(ctx, func(rx store.Rx) (err error) {
 		x.storeID, x.epoch, err = rx.StoreIdentity()
 		return err
@@ -95,7 +93,7 @@ func (x *hubParts) wireFederation(context.Context) error {
 		return err
 	}
 	src := source{Service: x.dispatch, id: x.storeID, epoch: x.epoch}
-	x.fed, err = newFederation(peers, src, x.bus, x.home, once, x.linkChanged, x.log)
+	x.fed, err = newFederation(peers, src, x.bus, x.home, once, x.linkChanged, x.meter, x.log)
 	return err
 }
 
@@ -111,16 +109,35 @@ func (x *hubParts) addresses() []string {
 	return out
 }
 
-// linkChanged inspects what is unknown on a peer as soon as its link is up.
+// linkChanged inspects what is unknown on a peer as soon as its link is up, and
+// tells the Runs that have workers there when a person has to look at it.
 func (x *hubParts) linkChanged(id hub.PeerID, st relay.LinkState) {
-	if st.State != relay.LinkUp {
+	if st.State == relay.LinkConnecting {
 		return
 	}
 	x.jobs.Go(func(ctx context.Context) {
+		if err := x.noteCondition(ctx, id); err != nil && ctx.Err() == nil {
+			x.log.Warn("noting the condition of a peer", "peer", id, "error", err)
+		}
+		if st.State != relay.LinkUp {
+			return
+		}
 		if err := x.work.Reconcile(ctx, id); err != nil && ctx.Err() == nil {
 			x.log.Warn("inspecting a peer's Dispatches", "peer", id, "error", err)
 		}
 	})
+}
+
+// noteCondition records the condition that the link is in by now: jobs may
+// overtake each other. A link that is merely down stays in the one it had.
+func (x *hubParts) noteCondition(ctx context.Context, id hub.PeerID) error {
+	switch st := x.fed.home.State(id); {
+	case st.State == relay.LinkUp:
+		return x.dispatch.PeerCondition(ctx, id, "")
+	case st.Code == hub.CodePeerChanged, st.Code == hub.CodePeerStoreChanged, st.Code == hub.CodePeerRevoked:
+		return x.dispatch.PeerCondition(ctx, id, st.Code)
+	}
+	return nil
 }
 
 func (x *hubParts) wireWork(context.Context) error {
@@ -148,7 +165,7 @@ func (x *hubParts) wireWork(context.Context) error {
 		Remote: remote{x.fed.client, x.fed.home.Kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
 		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.home.identity.Fingerprint},
 		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },
-		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
+		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
 	})
 	return nil
 }
@@ -173,9 +190,9 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 			StoreID: x.storeID, StoreEpoch: x.epoch, Features: []string{hub.ContractFederation}, StartedAt: hub.MicrosOf(time.Now()),
 		},
 		Hosts: x.hosts(), APIRemote: x.cfg.APIRemote,
-		APITLS:   &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
-		PeerTLS:  x.fed.tls(ctx, x.home),
-		Draining: x.draining, Metrics: x.meter, Log: x.log,
+		APITLS:  &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
+		PeerTLS: x.fed.tls(ctx, x.home),
+		Metrics: x.meter, Log: x.log,
 		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
 	})
 	return err
@@ -220,6 +237,7 @@ func (x *hubParts) serve(ctx context.Context, ln net.Listener, ready func()) err
 	case <-ctx.Done():
 	}
 	close(x.draining)
+	x.server.Drain()
 	stop()
 	return <-served
 }

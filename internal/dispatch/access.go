@@ -23,7 +23,7 @@ func (Access) Consume(tx mail.AccessTx, p hub.Principal, box hub.Box) (int64, hu
 	if err != nil {
 		return 0, "", err
 	}
-	if a.Capability == hub.CapFenced || a.Capability == hub.CapSettled {
+	if a.Capability.Ended() {
 		return 0, "", inactive(a.Dispatch, "has ended")
 	}
 	return dispatchGeneration, a.Run, nil
@@ -60,6 +60,16 @@ func (Access) Read(tx mail.AccessTx, p hub.Principal, box hub.Box) (hub.RunID, e
 	}
 	a, err := own(tx, p, box)
 	return a.Run, err
+}
+
+// Own returns the attachment of a Dispatch that has not ended, if p is its
+// worker.
+func Own(tx mail.AccessTx, p hub.Principal, id hub.DispatchID) (hub.Attachment, error) {
+	a, err := own(tx, p, id.Box())
+	if err == nil && a.Capability.Ended() {
+		err = inactive(a.Dispatch, "has ended")
+	}
+	return a, err
 }
 
 // own returns the attachment whose mailbox the box is, if p is its worker.

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -94,9 +95,24 @@ func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
 	in.Receipt.DispatchState = nd.State
 	silent := nd.State == hub.Failed && !in.Answered || nd.State == hub.Stopped && d.State == hub.StopUnknown
 	if changed && silent {
-		if err := postEnd(tx, nd, "The start failed: "+in.Receipt.LastError); err != nil {
+		text := "The start failed: " + in.Receipt.LastError
+		if nd.State == hub.Stopped {
+			text = "The worker never ran: " + in.Receipt.LastError
+		}
+		if err := postEnd(tx, nd, text); err != nil {
 			return in.Receipt, err
 		}
 	}
-	return in.Receipt, tx.SaveStartReceipt(id, in.Receipt)
+	if err := tx.SaveStartReceipt(id, in.Receipt); err != nil {
+		return in.Receipt, err
+	}
+	return in.Receipt, CloseStart(tx, hub.Principal{Kind: hub.Operator}, d.Request, in.Receipt)
+}
+
+// CloseStart brings the record of the request that began a start up to date, so
+// that it is known there also when nobody repeats it. by is of the key space
+// that the request was made in.
+func CloseStart(tx store.Receipts, by hub.Principal, key hub.RequestID, r hub.Receipt) error {
+	r.Mutation = hub.Mutation{RequestID: key}
+	return receipt.Close(tx, by.Space(), key, &r, r.State != hub.StartOutcomeUnknown)
 }

@@ -36,13 +36,13 @@ func enqueueMessage(tx store.Relay, k store.QueueKey, m hub.Message, reserve int
 	return err
 }
 
-// encode writes a message so that every one within the limits fits one frame:
-// escaped for HTML, as json.Marshal does it, a large one would not.
-func encode(m hub.Message) ([]byte, error) {
+// encode writes JSON as it was given: escaped for HTML, as json.Marshal does it, a
+// message within the limits would be over them, and fit no frame.
+func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(m)
+	err := enc.Encode(v)
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }
 

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -95,12 +96,21 @@ func arriveMessage(tx store.Tx, d hub.Dispatch, it hub.Item) (arrival, error) {
 	case hub.TypeWorkerDone:
 		return arriveReport(d, it, m)
 	case hub.TypeQuestion:
-		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, postQuestion(tx, d, m) }}, nil
+		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return lateFor(d, it), postQuestion(tx, d, m) }}, nil
 	case hub.TypeStatus, hub.TypeEscalation, hub.TypeHandoff, hub.TypeGuidance:
-		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, postMail(tx, d, m) }}, nil
+		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return lateFor(d, it), postMail(tx, d, m) }}, nil
 	case hub.TypeAnswer, hub.TypeSessionStart, hub.TypeControl, hub.TypeSessionClose, hub.TypeNotice:
 	}
 	return arrival{}, refusef("a worker cannot send a %s", m.Type)
+}
+
+// lateFor is the verdict on a message of a Dispatch that has ended, else nil. Its
+// owner learns from it that the Dispatch is fenced.
+func lateFor(d hub.Dispatch, it hub.Item) *hub.ItemVerdict {
+	if d.State.TakesMail() {
+		return nil
+	}
+	return tooLate(it, string(d.State))
 }
 
 // arriveKnown dedupes by message id; another Dispatch's id is refused. A report
@@ -133,8 +143,11 @@ func arriveReport(d hub.Dispatch, it hub.Item, m hub.Message) (arrival, error) {
 	if err := json.Unmarshal(m.Payload, &r); err != nil {
 		return arrival{}, refusef("malformed report: %v", err)
 	}
+	if r.Dispatch != d.ID || r.Task != d.Task {
+		return arrival{}, refusef("a report on another Dispatch or Task")
+	}
 	if err := r.Check(d.Task, d.ID); err != nil {
-		return arrival{}, refusef("report refused: %v", err)
+		return rejectReport(it, m, err.Error()), nil
 	}
 	if r.Evidence != hub.EvidenceReport && r.Evidence != hub.EvidenceResult && r.Evidence != hub.EvidenceExit {
 		return arrival{}, refusef("a report cannot rest on %q", r.Evidence)
@@ -143,6 +156,16 @@ func arriveReport(d hub.Dispatch, it hub.Item, m hub.Message) (arrival, error) {
 		v, reason, _, err := settleReport(tx, d, r, m)
 		return &hub.ItemVerdict{Seq: it.Seq, Verdict: v, Reason: reason}, err
 	}}, nil
+}
+
+// rejectReport takes a report that this hub's contract refuses and its owner's
+// did not: it changes nothing, and its worker may report again.
+func rejectReport(it hub.Item, m hub.Message, reason string) arrival {
+	m.Body, m.Payload = "", nil
+	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+		v := &hub.ItemVerdict{Seq: it.Seq, Verdict: hub.VerdictRejected, Reason: reason}
+		return v, errors.Join(tx.Record(m), tx.SetVerdict(m.ID, v.Verdict, v.Reason))
+	}}
 }
 
 // postQuestion keeps a question; one of a Dispatch that has ended meanwhile is
@@ -174,6 +197,8 @@ func postMail(tx store.Tx, d hub.Dispatch, m hub.Message) error {
 			return err
 		}
 	}
-	_, err := tx.Append(m)
-	return err
+	if _, err := tx.Append(m); err != nil || !m.Stale {
+		return err
+	}
+	return tx.SetVerdict(m.ID, hub.VerdictStale, string(d.State))
 }

@@ -103,7 +103,22 @@ func arriveGuidance(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error)
 		m.From = string(hub.Operator)
 	}
 	m.Run, m.To, m.Stale, m.CreatedAt = a.Run, a.Dispatch.Box(), false, tx.Now()
-	return once(tx, m)
+	next, err := once(tx, m)
+	if err != nil || !a.Capability.Ended() {
+		return next, err
+	}
+	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+		if _, err := next.apply(tx); err != nil {
+			return nil, err
+		}
+		v := tooLate(it, "the worker has ended")
+		return v, tx.SetVerdict(it.ID, v.Verdict, v.Reason)
+	}}, nil
+}
+
+// tooLate is the verdict on a message that its recipient takes no more.
+func tooLate(it hub.Item, reason string) *hub.ItemVerdict {
+	return &hub.ItemVerdict{Seq: it.Seq, Verdict: hub.VerdictStale, Reason: reason}
 }
 
 // once appends the message unless its id came before in another epoch.
@@ -163,11 +178,22 @@ func arriveClosed(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
 		return arrival{}, err
 	}
 	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
-		if q.State != hub.QuestionPending {
-			return nil, nil
+		if err := learnEnd(tx, a, hub.DispatchState(item.Reason)); err != nil || q.State != hub.QuestionPending {
+			return nil, err
 		}
 		return nil, mail.CloseQuestion(tx, q)
 	}}, nil
+}
+
+// learnEnd fences the capability of a Dispatch that its home says it has ended.
+// A worker that has reported learns its verdict from the ack of its report.
+func learnEnd(tx store.Tx, a hub.Attachment, at hub.DispatchState) error {
+	if a.Capability != hub.CapActive || !at.Final() && !at.Fenced() {
+		return nil
+	}
+	a.Capability = hub.CapFenced
+	wakeWorker(tx, a.Dispatch)
+	return tx.SaveAttachment(a)
 }
 
 func ownQuestion(tx store.QuestionReader, a hub.Attachment, id hub.MessageID) (hub.Question, error) {
@@ -187,7 +213,7 @@ func Exit(tx store.Tx, home hub.PeerID, id hub.DispatchID, exit hub.ExitItem, ta
 		return err
 	}
 	if a.Completion == "exit" && a.Capability == hub.CapActive && exit.ExitCode != nil {
-		if err := reportExit(tx, &a, exit, tail); err != nil {
+		if err := reportExit(tx, a, exit, tail); err != nil {
 			return err
 		}
 	}
@@ -216,7 +242,7 @@ func commitExit(tx store.Tx, a hub.Attachment, exit hub.ExitItem) error {
 }
 
 // reportExit writes the report that the exit of such a launcher stands for.
-func reportExit(tx store.Tx, a *hub.Attachment, exit hub.ExitItem, tail string) error {
+func reportExit(tx store.Tx, a hub.Attachment, exit hub.ExitItem, tail string) error {
 	r := hub.Report{Task: a.Task, Dispatch: a.Dispatch, Outcome: hub.OutcomeSucceeded, Evidence: hub.EvidenceExit, ExitCode: exit.ExitCode}
 	if *exit.ExitCode != 0 {
 		r.Outcome, r.Reason = hub.OutcomeFailed, describeExit(exit)
@@ -225,11 +251,7 @@ func reportExit(tx store.Tx, a *hub.Attachment, exit hub.ExitItem, tail string) 
 		ID: hub.NewMessageID(), Run: a.Run, From: hubName, To: a.Run.Box(), Type: hub.TypeWorkerDone,
 		Subject: "The process " + describeExit(exit), Body: hub.PlainText([]byte(tail)), CreatedAt: tx.Now(),
 	}
-	reserve, err := admitReport(a, r.Sum(m.Body), a.LastReportAt)
-	if err != nil {
-		return err
-	}
-	_, err = commitReport(tx, *a, r, m, reserve)
+	_, err := commitReport(tx, a, r, m, a.LastReportAt)
 	return err
 }
 

@@ -156,7 +156,7 @@ func (im *importer) one(it hub.Item) error {
 
 // again says the verdict on a report once more: its ack may have been lost.
 func (im *importer) again(it hub.Item, ack *hub.Ack) error {
-	if it.Kind != hub.ItemMessage || im.dir != hub.ToHome {
+	if it.Kind != hub.ItemMessage {
 		return nil
 	}
 	v, err := verdictAgain(im.tx, it)
@@ -260,15 +260,19 @@ func acked(tx store.Tx, k store.QueueKey, ack hub.Ack) error {
 	return nil
 }
 
-// verdict stores the home's word on a report and moves the capability.
+// verdict stores the receiver's word on a message; the home's moves the
+// capability.
 func verdict(tx store.Tx, k store.QueueKey, v hub.ItemVerdict) error {
 	items, err := tx.QueueItems(k, v.Seq, 1)
-	if err != nil || len(items) == 0 || items[0].Seq != v.Seq || k.Direction != hub.ToHome {
+	if err != nil || len(items) == 0 || items[0].Seq != v.Seq || items[0].Kind != hub.ItemMessage {
 		return err
 	}
 	id := items[0].ID
 	if err := tx.SetVerdict(id, v.Verdict, v.Reason); err != nil {
 		return err
+	}
+	if k.Direction == hub.ToWorker {
+		return nil
 	}
 	tx.Signal(hub.Signal{Topic: hub.TopicVerdict, Key: string(id)})
 	a, ok, err := tx.Attachment(k.Peer, k.Dispatch)

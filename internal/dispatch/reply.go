@@ -23,8 +23,26 @@ func (s *Service) Reply(ctx context.Context, r receipt.Request, in ReplyInput) (
 	if err := hub.CheckMessage(hub.Message{Subject: in.Subject, Body: in.Body}); err != nil {
 		return Sent{}, err
 	}
-	return receipt.Do(ctx, s.Store, store.Settle, r, func(tx store.Tx) (Sent, error) {
+	out, err := receipt.Do(ctx, s.Store, store.Settle, r, func(tx store.Tx) (Sent, error) {
 		return reply(tx, r.Principal, in)
+	})
+	if err == nil && out.Mutation.Replayed {
+		err = s.sameConsumer(ctx, r.Principal, out)
+	}
+	if err != nil {
+		return Sent{}, err
+	}
+	return out, nil
+}
+
+// sameConsumer hands a recorded reply to the generation that made it only.
+func (s *Service) sameConsumer(ctx context.Context, p hub.Principal, made Sent) error {
+	return s.Store.View(ctx, func(rx store.Rx) error {
+		proof, err := run.Proof(rx, p)
+		if err == nil && (proof != hub.ConsumerProof{Run: made.Run, Generation: made.Generation}) {
+			err = hub.Errorf(hub.CodeConsumerFenced, "the record belongs to another consumer")
+		}
+		return err
 	})
 }
 
@@ -37,9 +55,16 @@ func reply(tx store.Tx, p hub.Principal, in ReplyInput) (Sent, error) {
 	if !ok {
 		return Sent{}, hub.Errorf(hub.CodeMessageNotFound, "%s is not in a Run's mailbox", m.ID)
 	}
-	if _, err := run.RequireConsumer(tx, p, id); err != nil {
+	gen, err := run.RequireConsumer(tx, p, id)
+	if err != nil {
 		return Sent{}, err
 	}
+	out, err := replyTo(tx, id, m, in)
+	out.Run, out.Generation = id, gen
+	return out, err
+}
+
+func replyTo(tx store.Tx, id hub.RunID, m hub.Message, in ReplyInput) (Sent, error) {
 	sender, ok := hub.Box(m.From).Dispatch()
 	if !ok {
 		return Sent{}, hub.Invalid("id", "%s was not sent by a Dispatch; there is nobody to reply to", m.ID)
@@ -76,12 +101,11 @@ func answer(tx store.Tx, d hub.Dispatch, question, m hub.Message) (Sent, error) 
 	if err != nil {
 		return Sent{}, err
 	}
-	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
-	switch {
-	case !changed:
-		out.Message = q.AnswerID
-		return out, nil
-	case d.Local():
+	if !changed {
+		return sentBefore(tx, q.AnswerID, d.Local())
+	}
+	out := sentOf(m)
+	if d.Local() {
 		out.Seq, err = tx.Append(m)
 		return out, err
 	}

@@ -27,15 +27,16 @@ func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub
 	}
 	reason := ""
 	if v == hub.VerdictStale {
-		reason = "the Dispatch is " + string(nd.State)
+		reason = string(nd.State)
 	}
 	if changed {
 		r.Reason = nd.Reason
 	}
-	if m.Payload, err = json.Marshal(r); err != nil {
+	if m.Payload, err = encode(r); err != nil {
 		return v, reason, 0, err
 	}
-	m.Stale = v == hub.VerdictStale || nd.Quiet
+	m.Stale = v == hub.VerdictStale
+	m.History = v == hub.VerdictAccepted && nd.Quiet
 	if r.Evidence != hub.EvidenceReport && v == hub.VerdictAccepted {
 		m.From = hubName // else it is the Dispatch's own history, under its quota
 	}
@@ -58,7 +59,7 @@ func keepReport(tx store.Tx, d hub.DispatchID, m hub.Message, v hub.Verdict) (se
 	if kept {
 		return tx.Append(m)
 	}
-	m.Body, m.Payload = "", nil
+	m.Body, m.Payload, m.Stale = "", nil, false // it takes nothing of the quota
 	return 0, tx.Record(m)
 }
 
@@ -104,7 +105,7 @@ func postEnd(tx store.Tx, d hub.Dispatch, body string) error {
 	_, err = tx.Append(hub.Message{
 		ID: hub.NewMessageID(), Run: d.Run, From: hubName, To: d.Run.Box(), Type: hub.TypeWorkerDone,
 		Subject: string(d.State) + ": " + string(d.ID), Body: body, Payload: payload,
-		Stale: d.Quiet, CreatedAt: tx.Now(),
+		History: d.Quiet, CreatedAt: tx.Now(),
 	})
 	return err
 }

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -41,31 +40,58 @@ const (
 
 // Sent is the answer to a send. Seq is 0 while the message is on its way.
 type Sent struct {
-	Message  hub.MessageID `json:"message_id"`
-	Seq      int64         `json:"seq"`
-	State    string        `json:"state"`
-	Verdict  hub.Verdict   `json:"verdict"`
-	Reason   string        `json:"reason"`
-	Thread   hub.MessageID `json:"thread_id"`
-	Pending  hub.MessageID `json:"pending_question"`
-	Mutation hub.Mutation  `json:"mutation"`
+	Run hub.RunID `json:"run_id"`
+	// Generation is the consumer's, of a reply; else 0.
+	Generation int64         `json:"generation,omitempty"`
+	Message    hub.MessageID `json:"message_id"`
+	Seq        int64         `json:"seq"`
+	State      string        `json:"state"`
+	Verdict    hub.Verdict   `json:"verdict"`
+	Reason     string        `json:"reason"`
+	Thread     hub.MessageID `json:"thread_id"`
+	Pending    hub.MessageID `json:"pending_question"`
+	Mutation   hub.Mutation  `json:"mutation"`
 }
 
 // Mut returns the mutation, for the receipt gate.
 func (s *Sent) Mut() *hub.Mutation { return &s.Mutation }
+
+// Subject is the message.
+func (s *Sent) Subject() (hub.RunID, string) { return s.Run, string(s.Message) }
+
+// sentOf is the answer for m while its sequence is not known.
+func sentOf(m hub.Message) Sent {
+	return Sent{Run: m.Run, Message: m.ID, State: SentAccepted, Thread: m.Thread}
+}
+
+// sentBefore is the answer for a message that an equal one was before; here
+// says that its mailbox is one of this hub.
+func sentBefore(tx store.MailReader, id hub.MessageID, here bool) (Sent, error) {
+	m, err := tx.Message(id)
+	out := sentOf(m)
+	out.Seq = m.Seq
+	if !here {
+		out.State = SentQueued
+	}
+	return out, err
+}
 
 // Send accepts one message: after it returns, no crash loses it.
 func (s *Service) Send(ctx context.Context, r receipt.Request, in SendInput) (Sent, error) {
 	if err := in.check(); err != nil {
 		return Sent{}, err
 	}
-	class := store.New
-	if in.Type == hub.TypeWorkerDone {
-		class = store.Settle // taken also when the disk is too full for new work
-	}
-	return receipt.Do(ctx, s.Store, class, r, func(tx store.Tx) (Sent, error) {
+	return receipt.Do(ctx, s.Store, in.class(), r, func(tx store.Tx) (Sent, error) {
 		return Accept(tx, r.Principal, in)
 	})
+}
+
+// class lets a report be taken also when the disk is too full for new work.
+func (in SendInput) class() store.Class {
+	if in.Type == hub.TypeWorkerDone {
+		return store.Settle
+	}
+	return store.New
 }
 
 func (in SendInput) check() error {
@@ -120,8 +146,9 @@ func acceptFromOperator(tx store.Tx, p hub.Principal, in SendInput) (Sent, error
 		if _, err := tx.Run(id); err != nil {
 			return Sent{}, err
 		}
-		seq, err := tx.Append(m)
-		return Sent{Message: m.ID, Seq: seq, State: SentAccepted, Thread: m.Thread}, err
+		out := sentOf(m)
+		out.Seq, err = tx.Append(m)
+		return out, err
 	}
 	id, ok := in.To.Dispatch()
 	if !ok {
@@ -163,7 +190,7 @@ func sendToWorker(tx store.Tx, d hub.Dispatch, m hub.Message) (Sent, error) {
 		return Sent{}, inactive(d.ID, "is "+string(d.State)+" and takes no more messages")
 	}
 	m.Run, m.To = d.Run, d.ID.Box()
-	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
+	out := sentOf(m)
 	qs, err := tx.PendingQuestions(d.ID)
 	if err != nil {
 		return out, err
@@ -201,7 +228,7 @@ func acceptFromWorker(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) 
 	case hub.TypeQuestion:
 		return acceptQuestion(tx, a, in, m)
 	default:
-		if a.Capability == hub.CapSettled || a.Capability == hub.CapFenced {
+		if a.Capability.Ended() {
 			return Sent{}, inactive(a.Dispatch, "has ended")
 		}
 		if m.Payload, err = in.payload(); err != nil {
@@ -216,7 +243,7 @@ func deliver(tx store.Tx, a hub.Attachment, m hub.Message, reserve int64) (Sent,
 	if err := hub.CheckMessage(m); err != nil {
 		return Sent{}, err
 	}
-	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
+	out := sentOf(m)
 	if a.Home == "" {
 		seq, err := tx.Append(m)
 		out.Seq = seq
@@ -233,8 +260,7 @@ func toHome(a hub.Attachment) store.QueueKey {
 	return store.QueueKey{Peer: a.Home, Dispatch: a.Dispatch, Direction: hub.ToHome}
 }
 
-// acceptReport takes a worker_done. The first one of an active capability has
-// the queue's reserved room; later ones are judged at home like any other.
+// acceptReport takes a worker_done, which its home judges.
 func acceptReport(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) (Sent, error) {
 	r := in.Report
 	if err := r.Check(a.Task, a.Dispatch); err != nil {
@@ -246,32 +272,25 @@ func acceptReport(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) (S
 		return Sent{}, e
 	}
 	r.Evidence = hub.EvidenceReport
-	reserve, err := admitReport(&a, r.Sum(m.Body), tx.Now())
+	return commitReport(tx, a, r, m, tx.Now())
+}
+
+// commitReport settles at home, or queues the report for the home. at is when
+// the worker was last heard of.
+func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, at hub.Micros) (Sent, error) {
+	var err error
+	if m.Payload, err = encode(r); err != nil {
+		return Sent{}, err
+	}
+	if err := hub.CheckMessage(m); err != nil {
+		return Sent{}, err
+	}
+	reserve, err := admitReport(&a, r.Sum(m.Body), m.Bytes())
 	if err != nil {
 		return Sent{}, err
 	}
-	return commitReport(tx, a, r, m, reserve)
-}
-
-// admitReport notes the report on the attachment.
-func admitReport(a *hub.Attachment, sum string, now hub.Micros) (reserve int64, err error) {
-	if a.Capability == hub.CapActive {
-		reserve = hub.ReservedReportBytes
-		a.Capability = hub.CapReported
-	} else if a.Late++; a.Late > staleItems {
-		return 0, hub.Errorf(hub.CodeRelayQuotaExceeded, "%s has sent too many reports after its end", a.Dispatch)
-	}
-	a.LastReportAt, a.ReportSum = now, sum
-	return reserve, nil
-}
-
-// commitReport settles at home, or queues the report for the home.
-func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, reserve int64) (Sent, error) {
-	var err error
-	if m.Payload, err = json.Marshal(r); err != nil {
-		return Sent{}, err
-	}
-	if err := errors.Join(hub.CheckMessage(m), tx.SaveAttachment(a)); err != nil {
+	a.LastReportAt = at
+	if err := tx.SaveAttachment(a); err != nil {
 		return Sent{}, err
 	}
 	if a.Home != "" {
@@ -281,9 +300,29 @@ func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, re
 	if err != nil {
 		return Sent{}, err
 	}
-	out := Sent{Message: m.ID, State: SentAccepted, Thread: m.Thread}
+	out := sentOf(m)
 	out.Verdict, out.Reason, out.Seq, err = settleReport(tx, d, r, m)
 	return out, err
+}
+
+// admitReport notes the report on the attachment. That of an active capability
+// has the queue's reserved room; one that repeats it costs nothing; any other is
+// late, under the quota of history.
+func admitReport(a *hub.Attachment, sum string, size int) (reserve int64, err error) {
+	switch {
+	case a.Capability == hub.CapActive:
+		a.Capability, a.ReportSum = hub.CapReported, sum
+		return hub.ReservedReportBytes, nil
+	case sum == a.ReportSum:
+		return 0, nil
+	case a.Late == staleItems || a.LateBytes+size > staleBytes:
+		e := hub.Errorf(hub.CodeRelayQuotaExceeded, "%s has sent %d reports (%d bytes) after its end and no more are kept", a.Dispatch, a.Late, a.LateBytes)
+		e.Hint = "end here: what is reported now changes nothing any more"
+		return 0, e
+	}
+	a.Late++
+	a.LateBytes += size
+	return 0, nil
 }
 
 // acceptQuestion stores a question, or joins the pending one that is equal.
@@ -303,10 +342,9 @@ func acceptQuestion(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) 
 		return Sent{}, err
 	}
 	if pending {
-		old, err := tx.Message(q.Message)
-		return Sent{Message: q.Message, Seq: old.Seq, State: SentAccepted, Thread: q.Message}, err
+		return sentBefore(tx, q.Message, a.Home == "")
 	}
-	if m.Payload, err = json.Marshal(map[string]any{"options": in.Options, "task_id": a.Task, "dispatch_id": a.Dispatch}); err != nil {
+	if m.Payload, err = encode(map[string]any{"options": in.Options, "task_id": a.Task, "dispatch_id": a.Dispatch}); err != nil {
 		return Sent{}, err
 	}
 	m.Thread = m.ID

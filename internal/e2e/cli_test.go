@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -48,7 +49,22 @@ func (c Caller) CLI(args ...string) Result {
 	c.hub.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
-	cmd := c.command(ctx, args...)
+	return c.finish(ctx, c.command(ctx, args...), args)
+}
+
+// paste runs shell text, in which wavehub is found as a user would find it.
+func (c Caller) paste(text string, args ...string) Result {
+	c.hub.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
+	defer cancel()
+	cmd := c.command(ctx, append([]string{"-c", text, "sh"}, args...)...)
+	cmd.Path, cmd.Args[0] = "/bin/sh", "sh"
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(wavehubBin)+":"+os.Getenv("PATH"))
+	return c.finish(ctx, cmd, append([]string{text}, args...))
+}
+
+func (c Caller) finish(ctx context.Context, cmd *exec.Cmd, args []string) Result {
+	c.hub.t.Helper()
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
 	err := cmd.Run()

@@ -2,6 +2,10 @@
 // line and the network between them. Tests of the acceptance list are named by
 // its numbers. It runs on systems with POSIX processes and signals.
 //
+// Two tables hold what is promised of errors: scenarios provoke every code of
+// the catalogue, advices everything that prints commands, and run them. A code or
+// a printed command without its line fails.
+//
 // WAVEHUB_BIN_DIR names a folder with wavehub and fakeagent (relative to the
 // module's root); without it both are built once. WAVEHUB_TEST_SCALE is small
 // (the default), medium or full.

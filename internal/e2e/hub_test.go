@@ -30,6 +30,7 @@ type Hub struct {
 	Home string
 	args []string
 	env  []string // added to the environment of every process
+	bin  string   // the program of serve
 	log  *journal
 
 	mu   sync.Mutex // guards what follows
@@ -52,7 +53,7 @@ func withConfig(text string) Option {
 // NewHub makes the home of a hub that is not started yet.
 func NewHub(t testing.TB, name string, opts ...Option) *Hub {
 	t.Helper()
-	h := &Hub{t: t, Name: name, Home: t.TempDir(), log: &journal{}}
+	h := &Hub{t: t, Name: name, Home: t.TempDir(), bin: wavehubBin, log: &journal{}}
 	h.args = []string{"serve", "--name", name, "--listen", "127.0.0.1:0"}
 	must(t, os.Mkdir(filepath.Join(h.Home, "user"), 0o700))
 	for _, opt := range opts {
@@ -79,7 +80,7 @@ func (h *Hub) Start() {
 }
 
 func (h *Hub) start() error {
-	cmd := exec.Command(wavehubBin, h.args...)
+	cmd := exec.Command(h.bin, h.args...)
 	cmd.Env = h.environ()
 	cmd.Stderr = h.log
 	out, err := cmd.StdoutPipe()

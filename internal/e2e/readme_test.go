@@ -35,7 +35,7 @@ func TestReadme_TheTourWorksWhenPasted(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"succeeded", "go version go", "ready", "run_"} {
+	for _, want := range []string{"succeeded", "go version go", "ready", "accepted", "worker_done: Kept. (succeeded)", "false\ntrue\n10\n"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the tour shows no %q:\n%s", want, out)
 		}

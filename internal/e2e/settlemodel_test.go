@@ -168,7 +168,7 @@ func reported(outcome, verdict, state string) step {
 	return step{attemptIn{Op: "report", Outcome: outcome, Body: "b"}, attemptOut{Verdict: verdict, State: state}}
 }
 
-func abandoned(state string, already bool) step {
+func abandonEnds(state string, already bool) step {
 	return step{attemptIn{Op: "abandon"}, attemptOut{State: state, Already: already}}
 }
 
@@ -183,31 +183,31 @@ func stopEnds(stop int, state string, already bool) step {
 }
 
 func TestTheAttemptModelExplainsRightHistories(t *testing.T) {
-	dead := inTurn(reported("succeeded", "", ""), abandoned("succeeded", true))
+	dead := inTurn(reported("succeeded", "", ""), abandonEnds("succeeded", true))
 	dead[0].Output, dead[0].Return = attemptOut{Lost: true}, forever
-	late := inTurn(reported("succeeded", "", ""), abandoned("abandoned", false), taskShown("blocked"))
+	late := inTurn(reported("succeeded", "", ""), abandonEnds("abandoned", false), taskShown("blocked"))
 	late[0].Output, late[0].Return = attemptOut{Lost: true}, forever
 	explains(t, attemptModel, true, map[string][]porcupine.Operation{
 		"a report":                      inTurn(shown("ready"), taskShown("dispatched"), reported("succeeded", "accepted", ""), reported("succeeded", "duplicate", ""), reported("failed", "stale", "succeeded"), taskShown("completed")),
 		"a stop":                        inTurn(fenceSet(0), shown("stopping"), shown("stop_unknown"), stopEnds(0, "stopped", false), taskShown("blocked"), fenceSet(1), stopEnds(1, "stopped", true)),
 		"a stop that cannot be proved":  inTurn(fenceSet(0), stopEnds(0, "stop_unknown", false), reported("succeeded", "stale", "stop_unknown"), reported("cancelled", "accepted", ""), shown("stopped")),
-		"abandoned while it stops":      inTurn(fenceSet(0), abandoned("abandoned", false), stopEnds(0, "abandoned", true)),
+		"abandoned while it stops":      inTurn(fenceSet(0), abandonEnds("abandoned", false), stopEnds(0, "abandoned", true)),
 		"an unanswered report that was": dead,
 		"one that was not":              late,
 	})
 }
 
 func TestTheAttemptModelRejectsWrongHistories(t *testing.T) {
-	both := inTurn(reported("succeeded", "accepted", ""), abandoned("abandoned", false))
+	both := inTurn(reported("succeeded", "accepted", ""), abandonEnds("abandoned", false))
 	both[0].Return, both[1].Call = 9, 0 // at the same time
 	explains(t, attemptModel, false, map[string][]porcupine.Operation{
 		"two winners":                     both,
 		"two accepted reports":            inTurn(reported("succeeded", "accepted", ""), reported("failed", "accepted", "")),
 		"a report after the fence":        inTurn(fenceSet(0), reported("succeeded", "accepted", "")),
-		"a report after an abandon":       inTurn(abandoned("abandoned", false), reported("succeeded", "accepted", "")),
-		"an abandon that changes the end": inTurn(reported("failed", "accepted", ""), abandoned("abandoned", false)),
+		"a report after an abandon":       inTurn(abandonEnds("abandoned", false), reported("succeeded", "accepted", "")),
+		"an abandon that changes the end": inTurn(reported("failed", "accepted", ""), abandonEnds("abandoned", false)),
 		"a stop that changes the end":     inTurn(reported("failed", "accepted", ""), fenceSet(0), stopEnds(0, "stopped", false)),
-		"a duplicate of nothing":          inTurn(abandoned("abandoned", false), reported("succeeded", "duplicate", "")),
+		"a duplicate of nothing":          inTurn(abandonEnds("abandoned", false), reported("succeeded", "duplicate", "")),
 		"a loser called duplicate":        inTurn(reported("failed", "accepted", ""), reported("succeeded", "duplicate", "")),
 		"a lost settlement":               inTurn(reported("succeeded", "accepted", ""), shown("ready")),
 		"a Task that disagrees":           inTurn(reported("succeeded", "accepted", ""), taskShown("dispatched")),

@@ -72,7 +72,7 @@ func TestVerbs_ExitCodesAreThoseOfTheCatalogue(t *testing.T) {
 		{"consumer_required", h.Caller(), []string{"check", "--run", run.Run}},
 		{"out_of_scope", w.Caller(), []string{"run", "create", "--objective", "x", "--no-bind"}},
 		{"invalid_argument", w.Caller(), []string{"send", "--to", run.Box(), "--type", "status", "--subject", "s", "--body", "b"}},
-		{"mailbox_ambiguous", w.Caller(), []string{"check", "--run", run.Run}},
+		{"invalid_argument", w.Caller(), []string{"check", "--run", run.Run}},
 		{"invalid_token", h.Caller("WAVEHUB_DISPATCH_FILE=/nonexistent"), []string{"status"}},
 		{"lifecycle_invalid", w.Caller(), []string{"send", "--type", "worker_done", "--subject", "s", "--body", "b"}},
 		{"hub_unreachable", NewHub(t, "none").Caller(), []string{"status"}},

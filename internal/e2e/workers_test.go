@@ -277,3 +277,31 @@ func TestAcceptance_W13_AKilledSupervisorProvesNothing(t *testing.T) {
 		t.Errorf("its report is %s", v)
 	}
 }
+
+// A worker's process tree has the worker's credential and no other, whatever it
+// takes out of its environment.
+func TestAWorkerCannotShedItsCredential(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	run := h.NewRun("shedding")
+	out := filepath.Join(t.TempDir(), "out")
+	bare := `env -i PATH="$PATH" HOME="$HOME" WAVEHUB_HOME='` + h.Home + `' "$WAVEHUB_BIN" `
+	d := run.Work(bare + "run create --objective mine > '" + out + "' 2>&1; echo \"exit $?\" >> '" + out + "'\n" +
+		"setsid " + bare + "send --type status --subject bare --body 'from below'\n" +
+		bare + "done 'still who I am'\n")
+	if m := run.Done(d.DispatchId); m.From != "dispatch:"+d.DispatchId || m.Body != "still who I am" {
+		t.Errorf("the report is %+v", m)
+	}
+	raw, err := os.ReadFile(out)
+	must(t, err)
+	if text := string(raw); !strings.Contains(text, "out_of_scope") || !strings.Contains(text, "exit 4") {
+		t.Errorf("creating a Run: %s", text)
+	}
+	if runs := get[api.RunPage](t, h.Caller(), "run", "list"); len(runs.Runs) != 1 {
+		t.Errorf("%d Runs", len(runs.Runs))
+	}
+	history := get[api.HistoryPage](t, run.Caller, "check", "--all")
+	if len(history.Messages) != 2 || history.Messages[0].From != "dispatch:"+d.DispatchId || history.Messages[0].Body != "from below" {
+		t.Errorf("the mail is %+v", history.Messages)
+	}
+}

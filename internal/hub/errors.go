@@ -10,10 +10,11 @@ import (
 type Code string
 
 // CodeInfo is what a code decides: HTTP status (0: never sent over HTTP), CLI
-// exit code, whether a retry helps, and the title of the problem document.
+// exit code, whether a retry helps, the title of the problem document, and its
+// hint where the error has none of its own: what to do next.
 type CodeInfo struct {
-	Status, Exit int
-	Retry, Title string
+	Status, Exit       int
+	Retry, Title, Next string
 }
 
 // Info returns the catalogue's entry of c; an unknown code counts as internal.

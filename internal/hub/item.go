@@ -38,8 +38,8 @@ type Item struct {
 }
 
 // Ack is the receiver's cumulative word on one Dispatch's queue: everything up
-// to Seq is committed there. Verdicts carries what was made of reports among
-// them. A refusal parks the Dispatch at the source.
+// to Seq is committed there. Verdicts carries what was made of reports and of
+// late messages among them. A refusal parks the Dispatch at the source.
 type Ack struct {
 	Dispatch DispatchID
 	Seq      int64
@@ -47,7 +47,8 @@ type Ack struct {
 	Parked   string // reason the next item could not be imported; "" if none
 }
 
-// ItemVerdict is the verdict on the report that was item Seq.
+// ItemVerdict is what was made of item Seq: the verdict on a report, or stale
+// for any other message that came too late for its recipient.
 type ItemVerdict struct {
 	Seq     int64
 	Verdict Verdict

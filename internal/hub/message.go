@@ -35,8 +35,8 @@ func (t MessageType) Valid() bool { return slices.Contains(MessageTypes, t) }
 var Sendable = []MessageType{TypeWorkerDone, TypeGuidance, TypeStatus, TypeEscalation, TypeHandoff}
 
 // Message is durable mail. Seq is its place in its mailbox, assigned by the
-// hub that owns the mailbox, at commit. Stale marks history that no check
-// delivers.
+// hub that owns the mailbox, at commit. No check delivers what is Stale, which
+// came too late, or History, which was asked to be kept as that.
 type Message struct {
 	ID        MessageID       `json:"message_id"`
 	Seq       int64           `json:"seq"`
@@ -50,8 +50,12 @@ type Message struct {
 	Thread    MessageID       `json:"thread_id"`
 	ReplyTo   MessageID       `json:"reply_to"`
 	Stale     bool            `json:"stale"`
+	History   bool            `json:"-"`
 	CreatedAt Micros          `json:"created_at"`
 }
+
+// Live reports whether a check may deliver m.
+func (m Message) Live() bool { return !m.Stale && !m.History }
 
 // Limits of a message, in decoded bytes.
 const (

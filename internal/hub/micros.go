@@ -19,6 +19,12 @@ func MicrosOf(t time.Time) Micros { return Micros(t.UnixMicro()) }
 // Time converts m.
 func (m Micros) Time() time.Time { return time.UnixMicro(int64(m)).UTC() }
 
+// Add is the point in time d later.
+func (m Micros) Add(d time.Duration) Micros { return m + Micros(d.Microseconds()) }
+
+// Sub is how long after n m is.
+func (m Micros) Sub(n Micros) time.Duration { return time.Duration(m-n) * time.Microsecond }
+
 // MarshalJSON writes the text form, null for 0.
 func (m Micros) MarshalJSON() ([]byte, error) {
 	if m == 0 {

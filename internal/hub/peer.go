@@ -73,6 +73,9 @@ type Peer struct {
 	// Confirm is what an inviter still needs to complete a pairing whose
 	// last message was lost: the expiry of that window, 0 when complete.
 	ConfirmUntil Micros `json:"-"`
+	// Condition is what holds the link that only a person can change:
+	// peer_changed, peer_store_changed, peer_revoked or "".
+	Condition Code `json:"condition,omitempty"`
 }
 
 // Invite is one open offer to pair. Key is the Argon2id result; the secret

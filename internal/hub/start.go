@@ -1,6 +1,9 @@
 package hub
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Placement modes of a start: where the worker works.
 const (
@@ -65,7 +68,7 @@ func (s StartSpec) Check(remote bool) error {
 	case s.Worktree == WorktreeNewChild && remote && s.Parent == "":
 		return Invalid("parent", "--worktree new-child with --on needs --parent")
 	case s.New() && s.Name == "":
-		return Invalid("name", "a new worktree needs --name")
+		return Invalid("name", "--worktree %s needs --name", s.Worktree)
 	case !s.New() && s.Setup != "":
 		return conflict("--setup", "--worktree "+s.Worktree)
 	case !s.New() && s.Name != "":
@@ -171,8 +174,12 @@ type Receipt struct {
 // Mut returns the mutation, for the receipt gate.
 func (r *Receipt) Mut() *Mutation { return &r.Mutation }
 
+// Subject is the Dispatch.
+func (r *Receipt) Subject() (RunID, string) { return r.Run, string(r.Dispatch) }
+
 // StopResult is the answer to stop and abandon.
 type StopResult struct {
+	Run            RunID         `json:"-"`
 	Dispatch       DispatchID    `json:"dispatch_id"`
 	State          DispatchState `json:"state"`
 	AlreadySettled bool          `json:"already_settled"`
@@ -187,22 +194,26 @@ type StopResult struct {
 // Mut returns the mutation, for the receipt gate.
 func (r *StopResult) Mut() *Mutation { return &r.Mutation }
 
+// Subject is the Dispatch.
+func (r *StopResult) Subject() (RunID, string) { return r.Run, string(r.Dispatch) }
+
 // Observation is what the owner can say of a worker now, in separate facts.
 type Observation struct {
-	Link         string   `json:"link"`       // local, up, down
-	Process      Liveness `json:"process"`    // live, exited, unverifiable
-	Attachment   string   `json:"attachment"` // present, absent, unknown
-	LastOutputAt Micros   `json:"last_output_at"`
-	LastReportAt Micros   `json:"last_report_at"`
-	WaitingFor   string   `json:"waiting_for"`
-	Lost         bool     `json:"lost"`
-	ExitCode     *int     `json:"exit_code"`
-	LastSeq      int64    `json:"last_seq"` // of the to_home queue; facts are applied only behind it
-	StartState   string   `json:"start_state"`
-	FailedStage  Stage    `json:"failed_stage"`
-	LastError    string   `json:"last_error"`
-	Stage        Stage    `json:"stage"`
-	ObservedAt   Micros   `json:"observed_at"`
+	Link         string          `json:"link"`       // local, up, down
+	Process      Liveness        `json:"process"`    // live, exited, unverifiable
+	Attachment   string          `json:"attachment"` // present, absent, unknown
+	LastOutputAt Micros          `json:"last_output_at"`
+	LastReportAt Micros          `json:"last_report_at"`
+	WaitingFor   string          `json:"waiting_for"`
+	Usage        json.RawMessage `json:"usage,omitempty"` // by the worker's own count
+	Lost         bool            `json:"lost"`
+	ExitCode     *int            `json:"exit_code"`
+	LastSeq      int64           `json:"last_seq"` // of the to_home queue; facts are applied only behind it
+	StartState   string          `json:"start_state"`
+	FailedStage  Stage           `json:"failed_stage"`
+	LastError    string          `json:"last_error"`
+	Stage        Stage           `json:"stage"`
+	ObservedAt   Micros          `json:"observed_at"`
 }
 
 // OutputPage is one page of a worker's output.
@@ -283,10 +294,11 @@ type Attachment struct {
 	// Tombstone: a stop came before any start; a late start is refused.
 	Tombstone    bool
 	LastReportAt Micros
-	// ReportSum is the hash of the report that was last accepted from the
-	// worker; Late counts reports taken after the capability ended.
+	// ReportSum is the hash of the report that the capability was good for.
+	// Late and LateBytes count the other ones, taken after it or after the end.
 	ReportSum string
 	Late      int
+	LateBytes int
 }
 
 // CapabilityState is what the credential of a Dispatch still may do.
@@ -299,6 +311,9 @@ const (
 	CapSettled  CapabilityState = "settled"
 	CapFenced   CapabilityState = "fenced"
 )
+
+// Ended reports whether the worker takes no more mail.
+func (c CapabilityState) Ended() bool { return c == CapSettled || c == CapFenced }
 
 // PeerStart is the body of a start at a peer: exact bytes are kept and sent
 // again under the same request id.

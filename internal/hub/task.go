@@ -97,7 +97,7 @@ func Change(t Task, latest *Dispatch, deps []TaskState, c TaskChange) (Task, *Er
 		e.Hint = "stop or abandon the Dispatch first"
 		return t, e.WithNext("wavehub", "worker", "show", string(latest.ID))
 	case t.State == TaskCompleted:
-		return t, Errorf(CodeTaskStateInvalid, "%s is completed, which is never left; make a follow-up Task", t.ID)
+		return t, Errorf(CodeTaskStateInvalid, "%s is completed%s, which is never left; make a follow-up Task", t.ID, by(latest))
 	}
 	switch c.State {
 	case TaskReady:
@@ -108,6 +108,13 @@ func Change(t Task, latest *Dispatch, deps []TaskState, c TaskChange) (Task, *Er
 		return t, Invalid("state", "%s comes about by itself; it cannot be set", c.State)
 	}
 	return t, nil
+}
+
+func by(latest *Dispatch) string {
+	if latest == nil {
+		return ""
+	}
+	return " (its latest Dispatch is " + string(latest.ID) + ")"
 }
 
 // Startable tells why a first start or a retry of t is refused, nil if it is

@@ -119,10 +119,11 @@ func settled(d Dispatch, e Event) Dispatch {
 		if d.State == Stopped {
 			d.Evidence = EvidenceStop
 		}
-	case EvStartFailed:
+	case EvStartFailed, EvStopProved:
 		d.Outcome, d.Evidence = outcomeOf(d.State), EvidenceStart
-	case EvStopProved:
-		d.Outcome, d.Evidence = OutcomeCancelled, EvidenceStop
+		if d.State == Stopped {
+			d.Evidence = EvidenceStop
+		}
 	case EvAbandon, EvStarted, EvStartLost, EvStop, EvStopLost:
 	}
 	return d

@@ -59,6 +59,9 @@ type Batch struct {
 // Mut returns the mutation, for the receipt gate.
 func (b *Batch) Mut() *hub.Mutation { return &b.Mutation }
 
+// Subject is the Delivery.
+func (b *Batch) Subject() (hub.RunID, string) { return b.Run, string(b.Delivery) }
+
 // ack consumes the batch; gen is the caller's generation.
 func ack(tx store.Mail, box hub.Box, gen int64, id hub.DeliveryID) error {
 	d, ok, err := tx.Delivery(id)

@@ -35,6 +35,45 @@ func Pending(tx store.QuestionReader, d hub.DispatchID, sum string) (hub.Questio
 	return hub.Question{}, false, nil
 }
 
+// AskedQuestion is a question with what was asked, and when.
+type AskedQuestion struct {
+	hub.Question
+	Text    string
+	Options []string
+	At      hub.Micros
+}
+
+type askedRx interface {
+	store.QuestionReader
+	Message(hub.MessageID) (hub.Message, error)
+}
+
+// Asked is one page of questions, newest first. The text of one that came too
+// late and was over the quota of history is not known.
+func Asked(rx askedRx, f store.QuestionFilter, p store.Page) ([]AskedQuestion, int64, error) {
+	qs, next, err := rx.QuestionList(f, p)
+	out := make([]AskedQuestion, 0, len(qs))
+	for _, q := range qs {
+		m, merr := rx.Message(q.Message)
+		if merr != nil && !hub.IsCode(merr, hub.CodeMessageNotFound) {
+			return nil, 0, merr
+		}
+		out = append(out, AskedQuestion{Question: q, Text: m.Body, Options: optionsOf(m), At: m.CreatedAt})
+	}
+	return out, next, err
+}
+
+// optionsOf reads a question's options; a payload of another shape has none.
+func optionsOf(m hub.Message) []string {
+	var payload struct {
+		Options []string `json:"options"`
+	}
+	if json.Unmarshal(m.Payload, &payload) != nil {
+		return nil
+	}
+	return payload.Options
+}
+
 type answerTx interface {
 	store.Questions
 	Signal(hub.Signal)
@@ -156,7 +195,7 @@ func (s *Service) await(ctx context.Context, woken <-chan struct{}, wait time.Du
 		case <-ctx.Done():
 			return false, ctx.Err()
 		case <-s.Draining:
-			return false, hub.Errorf(hub.CodeHubDraining, "the hub is stopping; the question stays open")
+			return false, hub.Errorf(hub.CodeHubDraining, "the hub is stopping; what is waited for stays as it is")
 		}
 	}
 }

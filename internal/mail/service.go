@@ -67,17 +67,29 @@ func (s *Service) Check(ctx context.Context, r receipt.Request, in CheckInput) (
 			return Batch{}, errors.Join(err, ctx.Err())
 		}
 		if err == nil {
-			b := answer.(Batch)
-			b.Mutation.Replayed = true
-			return b, nil
+			return s.joined(ctx, r.Principal, in.Box, answer.(Batch))
 		}
 		// Its caller left before there was an answer: this call takes its place.
 	}
 }
 
+// joined hands the answer of an equal request on, to the same consumer only.
+func (s *Service) joined(ctx context.Context, p hub.Principal, box hub.Box, b Batch) (Batch, error) {
+	err := s.Store.View(ctx, func(rx store.Rx) error { return s.sameConsumer(rx, p, box, b.generation) })
+	if err != nil {
+		return Batch{}, err
+	}
+	b.Mutation.Replayed = true
+	return b, nil
+}
+
 func (s *Service) check(ctx context.Context, r receipt.Request, in CheckInput) (Batch, error) {
 	if in.WaitMS == 0 {
 		return s.ackAndLook(ctx, r, in, false)
+	}
+	recorded, ok, err := s.recorded(ctx, r, in.Box)
+	if err != nil || ok {
+		return recorded, err
 	}
 	release, err := s.claim(ctx, r.Principal, in.Box)
 	if err != nil {
@@ -105,6 +117,20 @@ func (s *Service) check(ctx context.Context, r receipt.Request, in CheckInput) (
 	}
 }
 
+// recorded is the answer of a check that is on record as finished: it waits for
+// nobody and takes nobody's place.
+func (s *Service) recorded(ctx context.Context, r receipt.Request, box hub.Box) (b Batch, ok bool, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		rec, found, err := receipt.Find(rx, r)
+		if err != nil || !found {
+			return err
+		}
+		b, ok, err = s.answered(rx, r.Principal, box, rec)
+		return err
+	})
+	return b, ok, err
+}
+
 func (s *Service) claim(ctx context.Context, p hub.Principal, box hub.Box) (release func(), err error) {
 	var gen int64
 	err = s.Store.View(ctx, func(rx store.Rx) error {
@@ -129,9 +155,11 @@ func (s *Service) ackAndLook(ctx context.Context, r receipt.Request, in CheckInp
 		if err != nil {
 			return err
 		}
-		if found && rec.State == store.ReceiptDone {
-			b, err = s.rebuild(tx, r.Principal, in.Box, rec)
-			return err
+		if found {
+			var ok bool
+			if b, ok, err = s.answered(tx, r.Principal, in.Box, rec); err != nil || ok {
+				return err
+			}
 		}
 		b, err = s.step(tx, r, in, found, waiting)
 		return err
@@ -181,64 +209,73 @@ func (s *Service) record(tx store.Tx, r receipt.Request, b Batch, found, running
 }
 
 func recordOf(tx store.Tx, r receipt.Request, state store.ReceiptState, b Batch) (store.Receipt, error) {
-	rec, err := r.Record(tx.Now(), state, b)
-	rec.Generation, rec.Object, rec.Run = b.generation, string(b.Delivery), b.Run
+	rec, err := r.Record(tx.Now(), state, &b)
+	rec.Generation = b.generation
 	return rec, err
 }
 
-// rebuild answers a replay: the generation that got the batch sees it again,
-// also when it has been fenced since.
-func (s *Service) rebuild(tx store.Tx, p hub.Principal, box hub.Box, rec store.Receipt) (Batch, error) {
-	var b Batch
-	gen, err := s.Access.Proven(tx, p, box)
-	if err != nil {
-		return b, err
+type replayTx interface {
+	AccessTx
+	store.MailReader
+}
+
+// answered rebuilds the answer of a check from its record, for the consumer
+// that it was given to, fenced since or not. It is false while the request goes
+// on: it is under way, or its wait was cut before there was anything to answer.
+func (s *Service) answered(tx replayTx, p hub.Principal, box hub.Box, rec store.Receipt) (b Batch, ok bool, err error) {
+	if rec.State != store.ReceiptDone {
+		return b, false, nil
 	}
-	if rec.Generation != gen {
-		return b, hub.Errorf(hub.CodeConsumerFenced, "the record belongs to another consumer")
+	if err := json.Unmarshal(rec.Body, &b); err != nil || b.ConnectionLost {
+		return Batch{}, false, err
 	}
-	if err := json.Unmarshal(rec.Body, &b); err != nil {
-		return b, err
+	if err := s.sameConsumer(tx, p, box, rec.Generation); err != nil {
+		return Batch{}, false, err
 	}
-	b.Mutation.Replayed, b.Messages = true, []hub.Message{}
+	b.generation, b.Mutation.Replayed, b.Messages = rec.Generation, true, []hub.Message{}
 	if b.Delivery == "" {
-		return b, nil
+		return b, true, nil
 	}
 	d, _, err := tx.Delivery(b.Delivery)
 	if err != nil {
-		return b, err
+		return b, false, err
 	}
 	b.Messages, err = tx.Between(d.Box, d.FirstSeq, d.LastSeq)
-	return b, err
+	return b, true, err
 }
 
-// cut notes that the wait of a recorded ack has ended without an answer: the
-// request may be repeated, and goes on where it was.
+func (s *Service) sameConsumer(tx AccessTx, p hub.Principal, box hub.Box, generation int64) error {
+	proven, err := s.Access.Proven(tx, p, box)
+	if err == nil && proven != generation {
+		err = hub.Errorf(hub.CodeConsumerFenced, "the record belongs to another consumer")
+	}
+	return err
+}
+
+// cut ends the wait of a recorded ack that nobody can be answered any more. A
+// repeated request goes on where it was.
 func (s *Service) cut(r receipt.Request, b Batch) error {
+	b.ConnectionLost = true
+	return s.finish(context.Background(), r, b)
+}
+
+// timedOut ends a wait.
+func (s *Service) timedOut(ctx context.Context, r receipt.Request, b Batch) (Batch, error) {
+	b.TimedOut = true
+	return b, s.finish(ctx, r, b)
+}
+
+// finish makes the record of an ack whose wait found nothing final; without an
+// ack nothing is on record.
+func (s *Service) finish(ctx context.Context, r receipt.Request, b Batch) error {
 	if b.Acknowledged == "" {
 		return nil
 	}
-	return s.Store.Update(context.Background(), store.Settle, func(tx store.Tx) error {
-		rec, err := recordOf(tx, r, store.ReceiptUnknown, b)
-		if err != nil {
-			return err
-		}
-		return receipt.Save(tx, rec)
-	})
-}
-
-// timedOut ends a wait; with an ack on record the record becomes final.
-func (s *Service) timedOut(ctx context.Context, r receipt.Request, b Batch) (Batch, error) {
-	b.TimedOut = true
-	if b.Acknowledged == "" {
-		return b, nil
-	}
-	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+	return s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
 		rec, err := recordOf(tx, r, store.ReceiptDone, b)
 		if err != nil {
 			return err
 		}
 		return receipt.Save(tx, rec)
 	})
-	return b, err
 }

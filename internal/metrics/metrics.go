@@ -22,6 +22,7 @@ type Metrics struct {
 	latency     *prometheus.HistogramVec
 	mutations   *prometheus.CounterVec
 	refusals    *prometheus.CounterVec
+	late        prometheus.Counter
 	waits       prometheus.Gauge
 	connections prometheus.Gauge
 	groupSize   prometheus.Histogram
@@ -40,12 +41,13 @@ func New() *Metrics {
 		latency:     latencies(),
 		mutations:   counters("mutations_total", "Mutations by operation and result (ok, refused, failed).", "operation", "result"),
 		refusals:    counters("connections_refused_total", "Connections closed before a request, by reason.", "reason"),
+		late:        prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "relay_late_total", Help: "Imported messages that came too late for their recipient, kept as history or not."}),
 		waits:       gauge("waits_in_flight", "Calls that wait for mail, answers, verdicts, starts and stops."),
 		connections: gauge("connections_open", "Accepted connections that are open, those that wait not counted."),
 		groupSize:   histogram("writer_group_size", "Transactions committed together.", prometheus.ExponentialBuckets(1, 2, 10)),
 		groupTime:   histogram("writer_group_seconds", "Time of one commit with all its transactions.", prometheus.ExponentialBuckets(0.0005, 2, 14)),
 	}
-	m.registry.MustRegister(m.requests, m.latency, m.mutations, m.refusals, m.waits, m.connections, m.groupSize, m.groupTime,
+	m.registry.MustRegister(m.requests, m.latency, m.mutations, m.refusals, m.late, m.waits, m.connections, m.groupSize, m.groupTime,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -102,6 +104,9 @@ const (
 func (m *Metrics) Mutation(operation, result string) {
 	m.mutations.WithLabelValues(m.operations.bounded(operation), result).Inc()
 }
+
+// Late counts an imported message that came too late for its recipient.
+func (m *Metrics) Late() { m.late.Inc() }
 
 // Refused counts a connection that was closed before any request.
 func (m *Metrics) Refused(reason string) {

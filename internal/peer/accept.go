@@ -239,7 +239,7 @@ func (s *Service) newcomer(tx store.Tx, inv hub.Invite, fp string, theirs card) 
 	p, err := enroll(tx, hub.Peer{
 		ID: hub.NewPeerID(), Name: name, Lineage: theirs.HubID, Fingerprint: fp, Addresses: orEmpty(theirs.Addresses),
 		Role: role.Opposite(), Grants: inv.Grants, State: hub.PeerPending, StoreID: theirs.StoreID,
-		StoreEpoch: theirs.StoreEpoch, CreatedAt: tx.Now(), ConfirmUntil: tx.Now() + hub.Micros(confirmWindow.Microseconds()),
+		StoreEpoch: theirs.StoreEpoch, CreatedAt: tx.Now(), ConfirmUntil: tx.Now().Add(confirmWindow),
 	})
 	tx.Signal(hub.Signal{Topic: hub.TopicPeer, Key: string(p.ID)})
 	return p, err

@@ -177,6 +177,8 @@ func unavailable(err error) error {
 }
 
 // problemOf reads a problem document; an error means that the answer is none.
+// The commands in it are left away: they are about the other hub, and whoever
+// pastes one here would run what a peer has written.
 func problemOf(resp *http.Response) (*hub.Error, error) {
 	var p peerapi.PeerProblem
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxHello))
@@ -190,7 +192,7 @@ func problemOf(resp *http.Response) (*hub.Error, error) {
 	if !code.Known() {
 		code = hub.CodeInternal
 	}
-	e := &hub.Error{Code: code, Message: p.Detail, Hint: p.Hint, Field: p.Field, AfterMS: p.AfterMs, Next: p.NextCommands}
+	e := &hub.Error{Code: code, Message: p.Detail, Hint: p.Hint, Field: p.Field, AfterMS: p.AfterMs}
 	if e.Message == "" {
 		e.Message = p.Title
 	}

@@ -44,6 +44,9 @@ type InviteResult struct {
 // Mut returns the mutation, for the receipt gate.
 func (r *InviteResult) Mut() *hub.Mutation { return &r.Mutation }
 
+// Subject is the invite, which belongs to no Run.
+func (r *InviteResult) Subject() (hub.RunID, string) { return "", string(r.Invite.ID) }
+
 const (
 	defaultTTL = 10 * time.Minute
 	maxTTL     = 24 * time.Hour
@@ -114,7 +117,7 @@ func (s *Service) open(tx store.Tx, inv hub.Invite, in InviteInput) (InviteResul
 	if ttl == 0 {
 		ttl = defaultTTL
 	}
-	inv.ExpiresAt = now + hub.Micros(ttl.Microseconds())
+	inv.ExpiresAt = now.Add(ttl)
 	out.Invite = InviteView{
 		ID: inv.ID, Addresses: orEmpty(s.cfg.Addresses()), Fingerprint: s.cfg.Identity.Fingerprint,
 		ExpiresAt: inv.ExpiresAt, Grants: inv.Grants,

@@ -163,7 +163,7 @@ func TestAcceptance_F02_SentOrNot(t *testing.T) {
 	}
 	_, err := home.client.Start(t.Context(), id, key, body)
 	wantCode(t, "a refusal", err, hub.CodeRepoNotGranted)
-	if e, ok := errors.AsType[*hub.Error](err); !ok || e.Hint != "do" || e.Message != "no" || len(e.Next) != 1 {
+	if e, ok := errors.AsType[*hub.Error](err); !ok || e.Hint != "do" || e.Message != "no" || len(e.Next) != 0 {
 		t.Errorf("%+v", e)
 	}
 

@@ -153,7 +153,7 @@ func (t memTx) PutReceipt(rec store.Receipt) error {
 
 func (t memTx) SaveReceipt(rec store.Receipt) error    { return t.PutReceipt(rec) }
 func (t memTx) UnfinishedReceipts(string) (int, error) { return 0, nil }
-func (t memTx) Now() hub.Micros                        { return t.m.nowLocked() }
+func (r memRead) Now() hub.Micros                      { return r.m.nowLocked() }
 func (t memTx) Signal(hub.Signal)                      {}
 
 func (t memTx) PutPeer(p hub.Peer) error {

@@ -73,3 +73,6 @@ type PeerResult struct {
 
 // Mut returns the mutation, for the receipt gate.
 func (r *PeerResult) Mut() *hub.Mutation { return &r.Mutation }
+
+// Subject is the peer, which belongs to no Run.
+func (r *PeerResult) Subject() (hub.RunID, string) { return "", string(r.Peer.ID) }

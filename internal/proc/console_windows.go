@@ -36,10 +36,14 @@ func breakGroup(pid uint32) error {
 }
 
 // CallerContext returns the text that names the console this process was
-// called from: "tty:" and a hash of boot, and pid and start time of the
-// console's owner. Without a console it is "": a directory is never a context.
+// called from: that of its nearest ancestor with one, itself first. It is "tty:"
+// and a hash of boot, and pid and start time of the console's owner. Without such
+// an ancestor it is "": a directory is never a context.
 func CallerContext() (string, error) {
 	device, pid := consoleOwner()
+	if pid == 0 {
+		device, pid = consoleAbove()
+	}
 	if pid == 0 {
 		return "", nil
 	}
@@ -51,6 +55,25 @@ func CallerContext() (string, error) {
 		return "", fmt.Errorf("finding the terminal context: %w", err)
 	}
 	return contextText(owner.BootID, device, owner), nil
+}
+
+// consoleAbove is consoleOwner of the nearest ancestor that has a console, which
+// is joined meanwhile; pid is 0 if none has.
+func consoleAbove() (device string, pid uint32) {
+	consoleMu.Lock()
+	defer consoleMu.Unlock()
+	err := walkUp(func(p process) (bool, error) {
+		if joined, _, _ := attachConsole.Call(uintptr(p.pid)); joined == 0 {
+			return true, nil
+		}
+		defer freeConsole.Call()
+		device, pid = consoleOwner()
+		return pid == 0, nil
+	})
+	if err != nil {
+		return "", 0 // no ancestor can be proven
+	}
+	return device, pid
 }
 
 // consoleOwner returns the owner of the console's window or, for a console

@@ -5,11 +5,7 @@ package proc
 import (
 	"errors"
 	"fmt"
-	"os"
 )
-
-// maxAncestors bounds the walk to the root of the process tree.
-const maxAncestors = 256
 
 // CallerContext returns the text that names the terminal this process was
 // called from: that of its nearest ancestor, itself first, with a controlling
@@ -17,22 +13,12 @@ const maxAncestors = 256
 // terminal device, and the session leader's pid and start time, so another
 // session on the same device has another text. Without such an ancestor it is
 // "": a directory is never a context.
-func CallerContext() (string, error) {
-	for pid, n := os.Getpid(), 0; pid > 0 && n < maxAncestors; n++ {
-		p, err := read(pid)
-		if errors.Is(err, ErrGone) {
-			return "", nil // an ancestor ended meanwhile: nothing above it is ours
-		}
-		if err != nil {
-			return "", fmt.Errorf("finding the terminal context: %w", err)
-		}
-		text, err := ownContext(p)
-		if err != nil || text != "" {
-			return text, err
-		}
-		pid = p.ppid
-	}
-	return "", nil
+func CallerContext() (text string, err error) {
+	err = walkUp(func(p process) (bool, error) {
+		text, err = ownContext(p)
+		return text == "", err
+	})
+	return text, err
 }
 
 func ownContext(p process) (string, error) {

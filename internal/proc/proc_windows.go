@@ -79,7 +79,17 @@ func inspect(h windows.Handle, pid int) (process, error) {
 		return process{}, fmt.Errorf("state of process %d: %w", pid, err)
 	}
 	started := int64(created.HighDateTime)<<32 | int64(created.LowDateTime)
-	return process{pid: pid, started: started, ended: state == windows.WAIT_OBJECT_0}, nil
+	return process{pid: pid, ppid: parentOf(h), started: started, ended: state == windows.WAIT_OBJECT_0}, nil
+}
+
+// parentOf is the pid that started the process, 0 if the system does not say.
+func parentOf(h windows.Handle) int {
+	var info windows.PROCESS_BASIC_INFORMATION
+	err := windows.NtQueryInformationProcess(h, windows.ProcessBasicInformation, unsafe.Pointer(&info), uint32(unsafe.Sizeof(info)), nil)
+	if err != nil {
+		return 0
+	}
+	return int(info.InheritedFromUniqueProcessId)
 }
 
 // all returns the processes that this user may open.

@@ -24,7 +24,9 @@ type flightKey struct {
 // Flight is one running request.
 type Flight struct {
 	req    Request
-	begun  atomic.Bool // its record may be committed: it goes on without its callers
+	begun  atomic.Bool   // it is being recorded, or is: it goes on without its callers
+	onset  any           // what its record says while it runs; read after known is closed
+	known  chan struct{} // closed once it is on record
 	done   chan struct{}
 	answer any // read after done is closed
 	err    error
@@ -43,7 +45,7 @@ func (f *Flights) Join(r Request) (fl *Flight, mine bool, err error) {
 	if f.running == nil {
 		f.running = map[flightKey]*Flight{}
 	}
-	fl = &Flight{req: r, done: make(chan struct{})}
+	fl = &Flight{req: r, known: make(chan struct{}), done: make(chan struct{})}
 	f.running[k] = fl
 	return fl, true, nil
 }
@@ -57,16 +59,28 @@ func (f *Flights) Land(fl *Flight, answer any, err error) {
 	close(fl.done)
 }
 
+// recorded notes that the flight is on record.
+func (fl *Flight) recorded(onset any) {
+	fl.onset = onset
+	close(fl.known)
+}
+
 // Wait returns the flight's answer. If ctx ends first it returns ctx's error, or
-// outcome_unknown if the operation may be on record and goes on.
+// if the operation is on record and goes on, what is recorded and
+// outcome_unknown.
 func (fl *Flight) Wait(ctx context.Context) (any, error) {
 	select {
 	case <-fl.done:
 		return fl.answer, fl.err
 	case <-ctx.Done():
-		if fl.begun.Load() {
-			return nil, underWay(fl.req, ctx.Err())
-		}
+	}
+	if !fl.begun.Load() {
 		return nil, ctx.Err()
+	}
+	select { // being recorded takes one transaction
+	case <-fl.done:
+		return fl.answer, fl.err
+	case <-fl.known:
+		return fl.onset, underWay(fl.req, ctx.Err())
 	}
 }

@@ -46,11 +46,15 @@ type Operation[T any] struct {
 	Definite bool
 	// Unknown reports whether an answer says outcome_unknown.
 	Unknown func(T) bool
+	// Open completes the answer that Begin recorded for a caller who cannot
+	// learn the outcome: the operation goes on without it, or its end could not
+	// be recorded. nil: the caller gets the error outcome_unknown.
+	Open func(T) T
 }
 
 // Long runs op once for r and returns its answer; a repeated request joins,
-// replays or observes. When ctx ends first the operation goes on and ctx's
-// error is returned.
+// replays or observes. When ctx ends first the operation goes on: once it has
+// begun the answer is that of op.Open, before that ctx's error.
 func Long[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operation[T]) (T, error) {
 	var out T
 	fl, mine, err := g.flights.Join(r)
@@ -61,10 +65,13 @@ func Long[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operat
 		g.flights.Land(fl, nil, hub.Errorf(hub.CodeHubDraining, "the hub is stopping"))
 	}
 	answer, err := fl.Wait(ctx)
-	if err != nil {
-		return out, err
+	out, _ = answer.(T) // equal requests have equal operations
+	if op.Open != nil && answer != nil && hub.IsCode(err, hub.CodeOutcomeUnknown) {
+		return op.Open(out), nil
 	}
-	out = answer.(T) // equal requests have equal operations
+	if err != nil {
+		return *new(T), err
+	}
 	if !mine {
 		P(&out).Mut().Replayed = true
 	}
@@ -73,12 +80,16 @@ func Long[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operat
 
 func run[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Operation[T]) {
 	out, err := perform[T, P](ctx, g, fl, op)
+	if err != nil && fl.onset == nil {
+		g.flights.Land(fl, nil, err) // nothing is on record
+		return
+	}
 	g.flights.Land(fl, out, err)
 }
 
 func perform[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Operation[T]) (T, error) {
 	r := fl.req
-	if err := prepare(ctx, g, r, op.Prepare); err != nil {
+	if err := Prepare(ctx, g.w, r, op.Prepare); err != nil {
 		return *new(T), err
 	}
 	fl.begun.Store(true)
@@ -89,21 +100,25 @@ func perform[T any, P Result[T]](ctx context.Context, g *Gate, fl *Flight, op Op
 	case found && rec.State == store.ReceiptDone:
 		return replay[T, P](rec)
 	}
+	fl.recorded(begun)
 	do := op.Perform
 	if found {
 		do = op.Observe
 	}
 	out, err := do(ctx, begun)
 	if _, coded := errors.AsType[*hub.Error](err); coded && op.Definite {
-		// It may be tried again under its id, and is not unfinished meanwhile.
-		return begun, cmp.Or(finish[T, P](ctx, g, r, begun, true), err)
+		return begun, cmp.Or(finish[T, P](ctx, g, r, begun, store.ReceiptRefused), err)
 	}
 	if err != nil {
-		return out, underWay(r, err)
+		return begun, underWay(r, err)
 	}
 	P(&out).Mut().RequestID, P(&out).Mut().Replayed = r.Key, found
-	if err := finish[T, P](ctx, g, r, out, op.Unknown(out)); err != nil {
-		return out, underWay(r, err)
+	state := store.ReceiptDone
+	if op.Unknown(out) {
+		state = store.ReceiptUnknown
+	}
+	if err := finish[T, P](ctx, g, r, out, state); err != nil {
+		return begun, underWay(r, err)
 	}
 	return out, nil
 }
@@ -117,9 +132,11 @@ func underWay(r Request, err error) error {
 	return e
 }
 
-func prepare(ctx context.Context, g *Gate, r Request, fn func(context.Context) error) error {
+// Prepare runs fn, which looks at the world outside of the store, unless r is
+// on record: a recorded answer does not depend on the world any more.
+func Prepare(ctx context.Context, s store.Reader, r Request, fn func(context.Context) error) error {
 	var found bool
-	err := g.w.View(ctx, func(rx store.Rx) (err error) {
+	err := s.View(ctx, func(rx store.Rx) (err error) {
 		_, found, err = Find(rx, r)
 		return err
 	})
@@ -148,7 +165,7 @@ func begin[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Opera
 			return err
 		}
 		P(&out).Mut().RequestID = r.Key
-		if rec, err = r.Record(tx.Now(), store.ReceiptRunning, &out); err != nil {
+		if rec, err = r.Record(tx.Now(), store.ReceiptRunning, P(&out)); err != nil {
 			return err
 		}
 		return tx.PutReceipt(rec)
@@ -156,7 +173,7 @@ func begin[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Opera
 	return out, rec, found, err
 }
 
-// MaxUnfinished bounds the running receipts of one principal.
+// MaxUnfinished bounds the unfinished receipts of one principal.
 const MaxUnfinished = 10_000
 
 func tooMany(tx store.Receipts, principal string) error {
@@ -167,15 +184,11 @@ func tooMany(tx store.Receipts, principal string) error {
 	return err
 }
 
-func finish[T any, P Result[T]](ctx context.Context, g *Gate, r Request, out T, unknown bool) error {
-	state := store.ReceiptDone
-	if unknown {
-		state = store.ReceiptUnknown
-	}
+func finish[T any, P Result[T]](ctx context.Context, g *Gate, r Request, out T, state store.ReceiptState) error {
 	stored := out
 	P(&stored).Mut().Replayed = false
 	return g.w.Update(ctx, store.Settle, func(tx store.Tx) error {
-		rec, err := r.Record(tx.Now(), state, &stored)
+		rec, err := r.Record(tx.Now(), state, P(&stored))
 		if err != nil {
 			return err
 		}

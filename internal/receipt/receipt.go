@@ -1,6 +1,7 @@
 package receipt
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,11 +43,18 @@ func (r Request) sum() string {
 	return hex.EncodeToString(s[:])
 }
 
-// Result is what a mutation returns: a value that is stored as JSON and says
-// where its mutation is.
+// Answer is what a mutation returns. Subject is what it is about: the Run whose
+// receipt it is, "" for what belongs to none, and the id of the object that it
+// made or changed. Both are set when the answer is made; a replay needs neither.
+type Answer interface {
+	Mut() *hub.Mutation
+	Subject() (run hub.RunID, object string)
+}
+
+// Result is an Answer as a value that is stored as JSON.
 type Result[T any] interface {
 	*T
-	Mut() *hub.Mutation
+	Answer
 }
 
 // Do runs a purely local mutation: fn and the receipt in one transaction. fn
@@ -78,7 +86,7 @@ func InTx[T any, P Result[T]](tx store.Tx, r Request, fn func(store.Tx) (T, erro
 		return none, err
 	}
 	P(&out).Mut().RequestID = r.Key
-	rec, err = r.Record(tx.Now(), store.ReceiptDone, &out)
+	rec, err = r.Record(tx.Now(), store.ReceiptDone, P(&out))
 	if err != nil {
 		return none, err
 	}
@@ -88,10 +96,12 @@ func InTx[T any, P Result[T]](tx store.Tx, r Request, fn func(store.Tx) (T, erro
 type findTx interface {
 	store.ReceiptReader
 	authTx
+	Now() hub.Micros
 }
 
 // Find authorizes r's principal and returns the record of this very request,
-// if there is one; another request under the same key is request_mismatch.
+// if there is one; another request under the same key is request_mismatch, one
+// whose answer is no longer kept request_expired.
 func Find(tx findTx, r Request) (store.Receipt, bool, error) {
 	if err := Authorize(tx, r.Principal); err != nil {
 		return store.Receipt{}, false, err
@@ -100,19 +110,20 @@ func Find(tx findTx, r Request) (store.Receipt, bool, error) {
 	if err != nil || !found {
 		return rec, false, err
 	}
-	return rec, true, r.match(rec)
+	return rec, true, cmp.Or(r.match(rec), Expired(rec, tx.Now()))
 }
 
 // Record makes the row that says r was answered with out.
-func (r Request) Record(now hub.Micros, state store.ReceiptState, out any) (store.Receipt, error) {
+func (r Request) Record(now hub.Micros, state store.ReceiptState, out Answer) (store.Receipt, error) {
 	body, err := json.Marshal(out)
 	if err != nil {
 		return store.Receipt{}, fmt.Errorf("recording %s: %w", r.Op, err)
 	}
+	run, object := out.Subject()
 	return store.Receipt{
 		Space: r.Principal.Space(), Key: r.Key, Principal: r.Principal.Name(),
 		Generation: r.Principal.Consumer.Generation, Op: r.Op, Sum: r.sum(),
-		State: state, Status: 200, Body: body, CreatedAt: now,
+		State: state, Status: 200, Body: body, Object: object, Run: run, CreatedAt: now,
 	}, nil
 }
 
@@ -135,7 +146,8 @@ func (r Request) match(rec store.Receipt) error {
 	return e
 }
 
-// Save replaces the record of r by a later state of it.
+// Save replaces the record of r by a later state of it. When it was made stays,
+// and what it is about if the later answer does not say it.
 func Save(tx store.Receipts, rec store.Receipt) error {
 	old, ok, err := tx.Receipt(rec.Space, rec.Key)
 	if err != nil {
@@ -143,6 +155,24 @@ func Save(tx store.Receipts, rec store.Receipt) error {
 	}
 	if ok {
 		rec.CreatedAt = old.CreatedAt
+		rec.Run, rec.Object = cmp.Or(rec.Run, old.Run), cmp.Or(rec.Object, old.Object)
+	}
+	return tx.SaveReceipt(rec)
+}
+
+// Close records out as the answer of a request whose caller may be gone, final
+// or still open. It does nothing to a record that is done, or if there is none.
+func Close(tx store.Receipts, space string, key hub.RequestID, out Answer, final bool) error {
+	rec, ok, err := tx.Receipt(space, key)
+	if err != nil || !ok || rec.State == store.ReceiptDone {
+		return err
+	}
+	if rec.Body, err = json.Marshal(out); err != nil {
+		return fmt.Errorf("recording %s: %w", rec.Op, err)
+	}
+	rec.State = store.ReceiptUnknown
+	if final {
+		rec.State = store.ReceiptDone
 	}
 	return tx.SaveReceipt(rec)
 }

@@ -18,14 +18,19 @@ import (
 type answer struct {
 	Value    int          `json:"value"`
 	Unknown  bool         `json:"unknown"`
+	Run      hub.RunID    `json:"-"`
 	Mutation hub.Mutation `json:"mutation"`
 }
 
 func (a *answer) Mut() *hub.Mutation { return &a.Mutation }
 
-func open(t *testing.T) *sqlite.Store {
+func (a *answer) Subject() (hub.RunID, string) { return a.Run, "made" }
+
+func open(t *testing.T) *sqlite.Store { return openAt(t, nil) }
+
+func openAt(t *testing.T, now func() hub.Micros) *sqlite.Store {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "hub.db")})
+	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "hub.db"), Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,9 +57,16 @@ func holder(tx store.RunReader, r hub.Run) string {
 		return "one bound to the terminal " + b.Context
 	case r.Generation == 0:
 		return "never had one"
+	case released(tx, r):
+		return "none since its terminal took another Run"
 	default:
 		return "at most one that holds a consumer token"
 	}
+}
+
+func released(tx store.RunReader, r hub.Run) bool {
+	last, err := tx.Audits(r.ID, 1)
+	return err == nil && len(last) == 1 && last[0].Action == auditReleased
 }
 
 func fenced(r hub.Run) error {
@@ -107,7 +114,7 @@ func Current(rx detailRx, p hub.Principal) (Detail, error) {
 	if proof.Run == "" {
 		e := hub.Errorf(hub.CodeRunRequired, "no Run is named and this caller is bound to none")
 		e.Hint = "create one, or use one that exists"
-		return Detail{}, e.WithNext("wavehub", "run", "create", "--objective", "…").WithNext("wavehub", "run", "list")
+		return Detail{}, e.WithNext("wavehub", "run", "create", "--objective", "Describe the goal").WithNext("wavehub", "run", "list")
 	}
 	d, err := Show(rx, proof.Run)
 	d.Fenced = err == nil && d.Run.Generation != proof.Generation

@@ -47,6 +47,9 @@ type Bound struct {
 // Mut returns the mutation, for the receipt gate.
 func (b *Bound) Mut() *hub.Mutation { return &b.Mutation }
 
+// Subject is the Run.
+func (b *Bound) Subject() (hub.RunID, string) { return b.Run.ID, string(b.Run.ID) }
+
 // Bond is one consumer generation. Token is derived for every answer and never
 // stored; it is empty once the generation is fenced.
 type Bond struct {
@@ -85,7 +88,7 @@ func Create(tx createTx, tok Tokens, p hub.Principal, in CreateInput) (Bound, er
 	if err := tx.PutMailbox(store.Mailbox{Box: r.ID.Box()}); err != nil {
 		return Bound{}, err
 	}
-	if err := audit(tx, r, "created", p); err != nil {
+	if err := audit(tx, r, auditCreated, p); err != nil {
 		return Bound{}, err
 	}
 	if in.Bind == BindNone {
@@ -146,7 +149,7 @@ type bindTx interface {
 
 // bind raises the generation and makes the context (if any) its consumer.
 func bind(tx bindTx, tok Tokens, p hub.Principal, r hub.Run, context string) (Bound, error) {
-	if err := release(tx, p, context, r.ID); err != nil {
+	if err := release(tx, tok, p, context, r.ID); err != nil {
 		return Bound{}, err
 	}
 	r.Generation++
@@ -164,14 +167,16 @@ func bind(tx bindTx, tok Tokens, p hub.Principal, r hub.Run, context string) (Bo
 	if err := tx.PutCredential(cred); err != nil {
 		return Bound{}, err
 	}
-	if err := audit(tx, r, "bound", p); err != nil {
+	if err := audit(tx, r, auditBound, p); err != nil {
 		return Bound{}, err
 	}
 	return Bound{Run: r, Binding: &Bond{Run: r.ID, Generation: r.Generation}}, nil
 }
 
-// release notes that the context leaves the Run it was the consumer of.
-func release(tx bindTx, p hub.Principal, context string, next hub.RunID) error {
+// release ends the generation whose consumer the context was: the Run keeps it
+// and has no consumer, so that the token of that generation proves nothing any
+// more.
+func release(tx bindTx, tok Tokens, p hub.Principal, context string, next hub.RunID) error {
 	if context == "" {
 		return nil
 	}
@@ -183,9 +188,19 @@ func release(tx bindTx, p hub.Principal, context string, next hub.RunID) error {
 	if err != nil || former.Generation != b.Generation {
 		return err
 	}
+	if err := tx.DeleteCredential(tok.Sum(tok.Consumer(former.ID, former.Generation))); err != nil {
+		return err
+	}
 	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(former.ID.Box())})
-	return audit(tx, former, "released", p)
+	return audit(tx, former, auditReleased, p)
 }
+
+// What audit rows say was done.
+const (
+	auditCreated  = "created"
+	auditBound    = "bound"
+	auditReleased = "released"
+)
 
 func audit(tx bindTx, r hub.Run, action string, p hub.Principal) error {
 	return tx.AddAudit(hub.Audit{
@@ -248,17 +263,33 @@ func (s *Service) Use(ctx context.Context, r receipt.Request, id hub.RunID, cont
 	return s.withToken(ctx, b, err)
 }
 
-// withToken derives the secret of a binding that is still the present one.
+// withToken gives an answer the secret of its binding.
 func (s *Service) withToken(ctx context.Context, b Bound, err error) (Bound, error) {
 	if err != nil || b.Binding == nil {
 		return b, err
 	}
-	err = s.Store.View(ctx, func(rx store.Rx) error {
-		r, err := rx.Run(b.Run.ID)
-		if err == nil && r.Generation == b.Binding.Generation {
-			b.Binding.Token = s.Tokens.Consumer(r.ID, r.Generation)
-		}
+	err = s.Store.View(ctx, func(rx store.Rx) (err error) {
+		b.Binding.Token, err = s.Token(rx, *b.Binding)
 		return err
 	})
 	return b, err
+}
+
+type tokenRx interface {
+	Run(hub.RunID) (hub.Run, error)
+	store.CredentialReader
+}
+
+// Token derives the secret of a generation, "" for one that is not the present
+// one any more or has been released.
+func (s *Service) Token(rx tokenRx, b Bond) (string, error) {
+	r, err := rx.Run(b.Run)
+	if err != nil || r.Generation != b.Generation {
+		return "", err
+	}
+	token := s.Tokens.Consumer(b.Run, b.Generation)
+	if _, ok, err := rx.Credential(s.Tokens.Sum(token)); err != nil || !ok {
+		return "", err
+	}
+	return token, nil
 }

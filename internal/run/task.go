@@ -227,8 +227,8 @@ func refresh(tx unlockTx, id hub.TaskID) error {
 	return tx.SaveTask(t)
 }
 
-// Created is a stored Task. Its spec is left out of the receipt and read again
-// for each answer.
+// Created is a stored Task. A large spec is left out of the receipt and read
+// again for each answer.
 type Created struct {
 	Task     hub.Task     `json:"task"`
 	Mutation hub.Mutation `json:"mutation"`
@@ -236,6 +236,9 @@ type Created struct {
 
 // Mut returns the mutation, for the receipt gate.
 func (c *Created) Mut() *hub.Mutation { return &c.Mutation }
+
+// Subject is the Task.
+func (c *Created) Subject() (hub.RunID, string) { return c.Task.Run, string(c.Task.ID) }
 
 // CreateTask is the verb behind the gate.
 func (s *Service) CreateTask(ctx context.Context, r receipt.Request, id hub.RunID, t hub.Task) (Created, error) {
@@ -246,8 +249,7 @@ func (s *Service) CreateTask(ctx context.Context, r receipt.Request, id hub.RunI
 		if err != nil {
 			return Created{}, err
 		}
-		ts[0].Spec = ""
-		return Created{Task: ts[0]}, nil
+		return recorded(ts[0]), nil
 	})
 	out.Task.Spec = t.Spec // the payload is equal, or the gate has refused
 	return out, err

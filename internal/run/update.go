@@ -85,22 +85,49 @@ func statesOf(tx store.TaskReader, ids []hub.TaskID) ([]hub.TaskState, error) {
 }
 
 // UpdateTask is the verb behind the gate. A replayed answer shows the Task as it
-// was changed then, with the spec as it is now.
+// was changed then; a spec that was too large to be recorded and that this
+// change did not set is shown as it is now.
 func (s *Service) UpdateTask(ctx context.Context, r receipt.Request, in UpdateInput) (Created, error) {
 	var spec string
 	out, err := receipt.Do(ctx, s.Store, store.New, r, func(tx store.Tx) (Created, error) {
 		t, err := Update(tx, in)
-		spec, t.Spec = t.Spec, ""
-		return Created{Task: t}, err
+		spec = t.Spec
+		return recorded(t), err
 	})
 	if err != nil || !out.Mutation.Replayed {
 		out.Task.Spec = spec
 		return out, err
 	}
-	err = s.Store.View(ctx, func(rx store.Rx) error {
-		t, err := rx.Task(in.Task)
-		out.Task.Spec = t.Spec
+	err = s.Store.View(ctx, func(rx store.Rx) (err error) {
+		out.Task, err = Recall(rx, out.Task, in.Change.Spec)
 		return err
 	})
 	return out, err
+}
+
+// maxRecordedSpec is what a receipt keeps of a Task's text: a larger one is
+// recorded by reference (design page 3.6).
+const maxRecordedSpec = 4096
+
+// recorded is the answer as the receipt keeps it.
+func recorded(t hub.Task) Created {
+	if len(t.Spec) > maxRecordedSpec {
+		t.Spec = ""
+	}
+	return Created{Task: t}
+}
+
+// Recall completes a Task read from a receipt: given is the spec that its
+// request set, "" if that is not known.
+func Recall(rx store.TaskReader, t hub.Task, given string) (hub.Task, error) {
+	if t.Spec != "" {
+		return t, nil
+	}
+	if given != "" {
+		t.Spec = given
+		return t, nil
+	}
+	now, err := rx.Task(t.ID)
+	t.Spec = now.Spec
+	return t, err
 }

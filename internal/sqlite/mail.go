@@ -11,7 +11,7 @@ const (
 	messageCols = "id, mailbox, seq, run, sender, recipient, type, subject, body, payload, " +
 		"thread, reply_to, live, created_at, verdict, reason"
 	messageSelect = `SELECT id, COALESCE(seq, 0), run, sender, recipient, type, subject, body, payload, ` +
-		`thread, reply_to, 1 - live, created_at FROM messages WHERE `
+		`thread, reply_to, live, created_at FROM messages WHERE `
 
 	messageQuery    = messageSelect + `id = ?`
 	hasMessageQuery = `SELECT COUNT(*) FROM messages WHERE id = ?`
@@ -27,9 +27,29 @@ const (
 
 var insertMessage = insertInto("messages", messageCols)
 
+// Values of messages.live.
+const (
+	rowStale   = 0 // came too late; counts against the quota of its sender
+	rowLive    = 1 // a check may deliver it
+	rowHistory = 2 // kept as history on purpose
+)
+
+func liveOf(m hub.Message) int {
+	switch {
+	case m.Stale:
+		return rowStale
+	case m.History:
+		return rowHistory
+	}
+	return rowLive
+}
+
 func scanMessage(s scanner, m *hub.Message) error {
-	return s.Scan(&m.ID, &m.Seq, &m.Run, &m.From, &m.To, &m.Type, &m.Subject, &m.Body, (*[]byte)(&m.Payload),
-		&m.Thread, &m.ReplyTo, &m.Stale, &m.CreatedAt)
+	var live int
+	err := s.Scan(&m.ID, &m.Seq, &m.Run, &m.From, &m.To, &m.Type, &m.Subject, &m.Body, (*[]byte)(&m.Payload),
+		&m.Thread, &m.ReplyTo, &live, &m.CreatedAt)
+	m.Stale, m.History = live == rowStale, live == rowHistory
+	return err
 }
 
 func noMessage(id hub.MessageID) error {
@@ -113,7 +133,7 @@ func (q querier) VerdictOf(id hub.MessageID) (v hub.Verdict, reason string, err 
 	return v, reason, wrap(err, "reading the verdict on %s", id)
 }
 
-// StaleKept implements store.MailReader: history sent by the Dispatch.
+// StaleKept implements store.MailReader: late mail sent by the Dispatch.
 func (q querier) StaleKept(id hub.DispatchID) (items, bytes int, err error) {
 	_, _, err = one(q, func(s scanner, _ *struct{}) error { return s.Scan(&items, &bytes) }, staleQuery, id.Box())
 	return items, bytes, wrap(err, "counting the history of %s", id)
@@ -122,7 +142,7 @@ func (q querier) StaleKept(id hub.DispatchID) (items, bytes int, err error) {
 // Append implements store.Mail.
 func (tx *Tx) Append(m hub.Message) (seq int64, err error) {
 	var mailbox int64
-	ok, err := tx.returning([]any{&mailbox, &seq}, bumpMailbox, !m.Stale, m.To)
+	ok, err := tx.returning([]any{&mailbox, &seq}, bumpMailbox, m.Live(), m.To)
 	switch {
 	case err != nil:
 		return 0, wrap(err, "appending to %s", m.To)
@@ -143,7 +163,7 @@ func (tx *Tx) Record(m hub.Message) error {
 
 func (tx *Tx) insertMessage(m hub.Message, mailbox, seq any) error {
 	_, err := tx.exec(insertMessage, m.ID, mailbox, seq, m.Run, m.From, m.To, m.Type, m.Subject, m.Body,
-		blob(m.Payload), m.Thread, m.ReplyTo, !m.Stale, m.CreatedAt, hub.VerdictNone, "")
+		blob(m.Payload), m.Thread, m.ReplyTo, liveOf(m), m.CreatedAt, hub.VerdictNone, "")
 	return err
 }
 

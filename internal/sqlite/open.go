@@ -116,7 +116,7 @@ func assemble(ctx context.Context, o *opening, cfg Config, drv seam, p pools, pa
 		return nil, err
 	}
 	o.add(ck.close)
-	rd, err := openReaders(ctx, o, p.read)
+	rd, err := openReaders(ctx, o, p.read, cfg.Now)
 	if err != nil {
 		return nil, err
 	}

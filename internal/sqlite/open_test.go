@@ -128,11 +128,12 @@ func TestReopen(t *testing.T) {
 // fails changes nothing.
 func TestMigrationCopy(t *testing.T) {
 	path := made(t)
-	bad := append(migrations[:1:1], migration{2, "CREATE TABLE extra (x INTEGER) STRICT; CREATE TABLE runs (x INTEGER)"})
+	now := len(migrations)
+	bad := append(migrations[:now:now], migration{now + 1, "CREATE TABLE extra (x INTEGER) STRICT; CREATE TABLE runs (x INTEGER)"})
 	if _, err := open(context.Background(), Config{Path: path}, builtin, bad); err == nil {
 		t.Fatal("a bad migration was taken")
 	}
-	good := append(migrations[:1:1], migration{2, "CREATE TABLE extra (x INTEGER) STRICT"}, migration{3, "ALTER TABLE extra ADD COLUMN y INTEGER"})
+	good := append(migrations[:now:now], migration{now + 1, "CREATE TABLE extra (x INTEGER) STRICT"}, migration{now + 2, "ALTER TABLE extra ADD COLUMN y INTEGER"})
 	s, err := open(context.Background(), Config{Path: path}, builtin, good)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +147,7 @@ func TestMigrationCopy(t *testing.T) {
 	if _, err := Open(context.Background(), Config{Path: path}); !hub.IsCode(err, hub.CodeDataDirInvalid) {
 		t.Errorf("the older program opened the newer store: %v", err)
 	}
-	old := openTest(t, Config{Path: CopyPath(path, 1)}, builtin)
+	old := openTest(t, Config{Path: CopyPath(path, now)}, builtin)
 	if !hasRun(t, old, "a") {
 		t.Error("the copy does not hold the row")
 	}
@@ -165,5 +166,20 @@ func TestReadersCannotWrite(t *testing.T) {
 	err := s.View(context.Background(), func(rx store.Rx) error { return rx.(Rx).conn.once("DELETE FROM runs") })
 	if err == nil {
 		t.Error("a reader wrote")
+	}
+}
+
+func TestInvitesThatAreNotThere(t *testing.T) {
+	s := openTest(t, Config{}, builtin)
+	err := s.View(context.Background(), func(rx store.Rx) error {
+		_, err := rx.Invite("invite_none")
+		return err
+	})
+	if !hub.IsCode(err, hub.CodeInviteNotFound) {
+		t.Errorf("reading it: %v", err)
+	}
+	err = s.Update(context.Background(), store.Settle, func(tx store.Tx) error { return tx.SaveInvite(hub.Invite{ID: "invite_none"}) })
+	if !hub.IsCode(err, hub.CodeInviteNotFound) {
+		t.Errorf("saving it: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 func TestPlans(t *testing.T) {
 	s := openTest(t, Config{}, builtin)
 	page := func(f store.DispatchFilter) string { q, _ := dispatchPage(f, 0); return q }
+	question := func(f store.QuestionFilter) string { q, _ := questionPage(f, 0); return q }
 	hist := func(f store.HistoryFilter) string { q, _ := historyQuery("b", f); return q }
 	c, err := s.readers.take(context.Background())
 	if err != nil {
@@ -22,7 +23,8 @@ func TestPlans(t *testing.T) {
 	defer func() { s.readers.free <- c }()
 	for name, want := range map[string]struct{ query, index string }{
 		"Receipt":            {receiptQuery, "receipts"},
-		"UnfinishedReceipts": {unfinished, "receipts_running"},
+		"UnfinishedReceipts": {unfinished, "receipts_unfinished"},
+		"SweepReceipts":      {oldReceipts, "PRIMARY KEY"},
 		"Credential":         {credentialQuery, "credentials"},
 		"Run":                {runQuery, "runs"},
 		"RunList":            {runPage, "PRIMARY KEY"},
@@ -43,12 +45,17 @@ func TestPlans(t *testing.T) {
 		"History":            {hist(store.HistoryFilter{}), "messages"},
 		"History unread":     {hist(store.HistoryFilter{Unread: true, Types: []hub.MessageType{hub.TypeStatus}}), "messages_live"},
 		"StaleKept":          {staleQuery, "messages_stale"},
+		"QuestionList":       {question(store.QuestionFilter{}), "PRIMARY KEY"},
+		"QuestionList run":   {question(store.QuestionFilter{Run: "r"}), "questions_run"},
+		"QuestionList state": {question(store.QuestionFilter{State: "pending"}), "questions_state"},
+		"QuestionList both":  {question(store.QuestionFilter{Run: "r", State: "pending"}), "questions_"},
 		"PendingQuestions":   {pendingQuestions, "questions_pending"},
 		"Append":             {bumpMailbox, "mailboxes"},
 		"OpenAttachments":    {openAttachments, "attachments_open"},
 		"Queue":              {queueQuery, "relay_queues"},
 		"FirstOpen":          {firstOpen, "relay_queues_open"},
 		"IDsFrom":            {idsFrom("messages"), "messages"},
+		"IDsFrom requests":   {requestsFrom, "receipts"},
 		"IDsEnding":          {idsEnding("tasks"), "tasks_end"},
 		"ItemsAfter":         {itemsAfter, "relay_items_feed"},
 		"QueueItems":         {queueItems, "relay_items"},

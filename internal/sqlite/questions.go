@@ -1,13 +1,36 @@
 package sqlite
 
-import "github.com/wavehub/wavehub/internal/hub"
+import (
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
 
 const (
 	questionCols     = "message, run, dispatch, sum, state, answer, answer_id"
 	questionQuery    = `SELECT ` + questionCols + ` FROM questions WHERE message = ?`
-	pendingQuestions = `SELECT ` + questionCols + ` FROM questions
+	pendingQuestions = `SELECT ` + questionCols + ` FROM questions INDEXED BY questions_pending
 		WHERE dispatch = ? AND state = 'pending' ORDER BY rid`
 )
+
+// questionPage is the query of a filter, up to the value of LIMIT.
+func questionPage(f store.QuestionFilter, before int64) (string, []any) {
+	var where string
+	var args []any
+	if f.Run != "" {
+		where, args = where+"run = ? AND ", append(args, f.Run)
+	}
+	if f.State != "" {
+		where, args = where+"state = ? AND ", append(args, f.State)
+	}
+	return `SELECT ` + questionCols + `, rid FROM questions WHERE ` + where + `rid < ? ORDER BY rid DESC LIMIT ?`, append(args, before)
+}
+
+// QuestionList implements store.QuestionReader.
+func (q querier) QuestionList(f store.QuestionFilter, p store.Page) ([]hub.Question, int64, error) {
+	query, args := questionPage(f, before(p.Before))
+	xs, next, err := paged(q, scanQuestion, p.Limit, query, args...)
+	return xs, next, wrap(err, "listing questions")
+}
 
 var (
 	insertQuestion = insertInto("questions", questionCols)

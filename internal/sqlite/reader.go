@@ -12,12 +12,13 @@ import (
 
 // readers are the read-only connections; each serves one View at a time.
 type readers struct {
+	now    func() hub.Micros
 	free   chan *conn
 	closed chan struct{}
 }
 
-func openReaders(ctx context.Context, o *opening, db *sql.DB) (*readers, error) {
-	r := &readers{free: make(chan *conn, readerCount), closed: make(chan struct{})}
+func openReaders(ctx context.Context, o *opening, db *sql.DB, now func() hub.Micros) (*readers, error) {
+	r := &readers{now: now, free: make(chan *conn, readerCount), closed: make(chan struct{})}
 	for range readerCount {
 		c, err := openConn(ctx, db, readPragmas)
 		if err != nil {
@@ -59,7 +60,7 @@ func (r *readers) view(ctx context.Context, fn func(store.Rx) error) (err error)
 			err = fmt.Errorf("ending a read: %w", e)
 		}
 	}()
-	return fn(Rx{querier{s}})
+	return fn(Rx{querier{s}, r.now()})
 }
 
 // close waits for the Views that run.
@@ -73,9 +74,15 @@ func (r *readers) close() error {
 }
 
 // Rx is one read snapshot. It is used by one goroutine, until its View returns.
-type Rx struct{ querier }
+type Rx struct {
+	querier
+	now hub.Micros
+}
 
 var _ store.Rx = Rx{}
+
+// Now implements store.Rx.
+func (r Rx) Now() hub.Micros { return r.now }
 
 const countQuery = `SELECT
 	(SELECT COUNT(*) FROM runs),

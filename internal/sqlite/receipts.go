@@ -10,10 +10,17 @@ import (
 const (
 	receiptCols  = "space, key, principal, generation, op, sum, state, stage, status, body, object, run, created_at"
 	receiptQuery = `SELECT ` + receiptCols + ` FROM receipts WHERE space = ? AND key = ?`
-	unfinished   = `SELECT COUNT(*) FROM receipts WHERE principal = ? AND state = 'running'`
+	unfinished   = `SELECT COUNT(*) FROM receipts WHERE principal = ? AND state IN ('running', 'unknown')`
 
-	credentialCols  = "sum, kind, subject, home, generation"
-	credentialQuery = `SELECT ` + credentialCols + ` FROM credentials WHERE sum = ?`
+	oldReceipts = `SELECT rid, created_at FROM receipts
+		WHERE rid > (SELECT receipts_swept FROM meta WHERE id = 1) ORDER BY rid LIMIT ?`
+	dropBodies = `UPDATE receipts SET body = NULL
+		WHERE rid > (SELECT receipts_swept FROM meta WHERE id = 1) AND rid <= ? AND state = 'done'`
+	setSwept = `UPDATE meta SET receipts_swept = ? WHERE id = 1`
+
+	credentialCols   = "sum, kind, subject, home, generation"
+	deleteCredential = `DELETE FROM credentials WHERE sum = ?`
+	credentialQuery  = `SELECT ` + credentialCols + ` FROM credentials WHERE sum = ?`
 )
 
 var (
@@ -56,6 +63,29 @@ func (tx *Tx) UnfinishedReceipts(principal string) (int, error) {
 	return n, wrap(err, "counting the receipts of %s", principal)
 }
 
+// SweepReceipts implements store.Receipts. Receipts are appended, so that their
+// rid orders them by age; it stops at the first one that is too young.
+func (tx *Tx) SweepReceipts(before hub.Micros, limit int) (passed int, err error) {
+	last := int64(0)
+	err = tx.each(func(s scanner) (bool, error) {
+		var rid int64
+		var made hub.Micros
+		if err := s.Scan(&rid, &made); err != nil || made >= before {
+			return false, err
+		}
+		last, passed = rid, passed+1
+		return true, nil
+	}, oldReceipts, limit)
+	if err != nil || passed == 0 {
+		return 0, wrap(err, "looking for old receipts")
+	}
+	if _, err := tx.exec(dropBodies, last); err != nil {
+		return 0, wrap(err, "dropping old answers")
+	}
+	_, err = tx.exec(setSwept, last)
+	return passed, wrap(err, "noting the sweep")
+}
+
 func scanInt(s scanner, n *int) error { return s.Scan(n) }
 
 func scanCredential(s scanner, c *store.Credential) error {
@@ -79,4 +109,10 @@ func (tx *Tx) PutCredential(c store.Credential) error {
 		err = fmt.Errorf("putting a credential: another %s credential has this sum", have.Kind)
 	}
 	return err
+}
+
+// DeleteCredential implements store.Credentials.
+func (tx *Tx) DeleteCredential(sum string) error {
+	_, err := tx.exec(deleteCredential, sum)
+	return wrap(err, "deleting a credential")
 }

@@ -13,6 +13,9 @@ import (
 //go:embed migrations/0001_init.sql
 var initSQL string
 
+//go:embed migrations/0002_primitives.sql
+var primitivesSQL string
+
 // migration brings a schema of the version before it up to version. Released
 // migrations never change.
 type migration struct {
@@ -20,7 +23,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

@@ -14,7 +14,7 @@ const (
 	taskPage  = `SELECT ` + allTaskCols + `, rid FROM tasks
 		WHERE run = ? AND rid > ? ORDER BY rid LIMIT ?`
 	taskStatePage = `SELECT ` + allTaskCols + `, rid FROM tasks
-		WHERE run = ? AND state = ? AND rid < ? ORDER BY rid DESC LIMIT ?`
+		WHERE run = ? AND state = ? AND rid > ? ORDER BY rid LIMIT ?`
 
 	insertDependency = `INSERT INTO task_deps (task, dependency) VALUES (?, ?) ON CONFLICT (task, dependency) DO NOTHING`
 	taskStateQuery   = `SELECT state FROM tasks WHERE id = ?`
@@ -61,7 +61,7 @@ func (q querier) TaskList(run hub.RunID, state hub.TaskState, p store.Page) (ts 
 	if state == "" {
 		ts, next, err = pagedWithin(q, scanTask, taskBytes, p.Limit, taskPage, run, p.Before)
 	} else {
-		ts, next, err = pagedWithin(q, scanTask, taskBytes, p.Limit, taskStatePage, run, state, before(p.Before))
+		ts, next, err = pagedWithin(q, scanTask, taskBytes, p.Limit, taskStatePage, run, state, p.Before)
 	}
 	return ts, next, wrap(err, "listing the Tasks of %s", run)
 }

@@ -62,9 +62,17 @@ type Mail interface {
 	SaveDelivery(hub.Delivery) error
 }
 
+// QuestionFilter selects questions; empty fields select all.
+type QuestionFilter struct {
+	Run   hub.RunID
+	State hub.QuestionState
+}
+
 // QuestionReader reads question threads.
 type QuestionReader interface {
 	Question(hub.MessageID) (hub.Question, error)
+	// QuestionList is newest first.
+	QuestionList(QuestionFilter, Page) (qs []hub.Question, next int64, err error)
 	// PendingQuestions of a Dispatch; home as in AttachmentReader.
 	PendingQuestions(hub.DispatchID) ([]hub.Question, error)
 }

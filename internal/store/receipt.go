@@ -9,6 +9,7 @@ type ReceiptState string
 const (
 	ReceiptRunning ReceiptState = "running" // accepted, not answered
 	ReceiptUnknown ReceiptState = "unknown" // answered outcome_unknown: may be observed again
+	ReceiptRefused ReceiptState = "refused" // ended without an effect: may be tried again
 	ReceiptDone    ReceiptState = "done"
 )
 
@@ -40,7 +41,11 @@ type Receipts interface {
 	ReceiptReader
 	PutReceipt(Receipt) error
 	SaveReceipt(Receipt) error
-	// UnfinishedReceipts counts the running ones of a principal.
+	// SweepReceipts drops the bodies of finished receipts that were made before
+	// the instant. It looks at up to limit receipts, oldest first, behind those
+	// of the last sweep, and returns at how many it looked.
+	SweepReceipts(before hub.Micros, limit int) (int, error)
+	// UnfinishedReceipts counts a principal's that are running or unknown.
 	UnfinishedReceipts(principal string) (int, error)
 }
 
@@ -75,4 +80,6 @@ type CredentialReader interface {
 type Credentials interface {
 	CredentialReader
 	PutCredential(Credential) error
+	// DeleteCredential ends what a token proved; there may be none.
+	DeleteCredential(sum string) error
 }

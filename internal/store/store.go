@@ -60,7 +60,7 @@ type Tx interface {
 	Signal(hub.Signal)
 }
 
-// Rx is one read snapshot.
+// Rx is one read snapshot. Now is one instant for all of it.
 type Rx interface {
 	ReceiptReader
 	CredentialReader
@@ -74,10 +74,11 @@ type Rx interface {
 	PeerReader
 	RepoReader
 	Identity
+	Now() hub.Micros
 	Counts() (Counts, error)
 	// IDsFrom are the first two ids of a kind (hub.PrefixRun and so on) that
-	// begin with the text; IDsEnding those of a Run, Task or Dispatch that end
-	// in its six characters.
+	// begin with the text; IDsEnding those of a Run, Task, Dispatch, or of one of
+	// the newest messages and Deliveries, that end in its six characters.
 	IDsFrom(kind, text string) ([]string, error)
 	IDsEnding(text string) ([]string, error)
 }

@@ -23,7 +23,10 @@ func receipts(f *fixture) {
 	f.unfinished(a.Principal, 1)
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutReceipt(a) })
 	c := filled[store.Receipt](&n)
-	c.Space, c.Key, c.Principal = a.Space, a.Key, a.Principal
+	c.Space, c.Key, c.Principal, c.State = a.Space, a.Key, a.Principal, store.ReceiptUnknown
+	f.update(func(tx store.Tx) error { return tx.SaveReceipt(c) })
+	f.unfinished(a.Principal, 1)
+	c.State = store.ReceiptDone
 	f.update(func(tx store.Tx) error { return tx.SaveReceipt(c) })
 	f.view(func(rx store.Rx) error { return found(f, c)(rx.Receipt(a.Space, a.Key)) })
 	f.unfinished(a.Principal, 0)
@@ -33,6 +36,26 @@ func receipts(f *fixture) {
 func (f *fixture) unfinished(principal string, want int) {
 	f.Helper()
 	f.update(func(tx store.Tx) error { return same(f, want)(tx.UnfinishedReceipts(principal)) })
+}
+
+// sweptReceipts: a sweep goes on where the last one ended, stops at what is too
+// young and leaves unfinished receipts as they are.
+func sweptReceipts(f *fixture) {
+	n := 0
+	var all []store.Receipt
+	for i, state := range []store.ReceiptState{store.ReceiptDone, store.ReceiptRunning, store.ReceiptDone, store.ReceiptDone, store.ReceiptDone} {
+		r := filled[store.Receipt](&n)
+		r.State, r.CreatedAt = state, hub.Micros(i+1)
+		all = append(all, r)
+		f.update(func(tx store.Tx) error { return tx.PutReceipt(r) })
+	}
+	all[0].Body, all[2].Body = nil, nil
+	for _, want := range []int{2, 1, 0} {
+		f.update(func(tx store.Tx) error { return same(f, want)(tx.SweepReceipts(4, 2)) })
+	}
+	for _, r := range all {
+		f.view(func(rx store.Rx) error { return found(f, r)(rx.Receipt(r.Space, r.Key)) })
+	}
 }
 
 // first returns the first error.
@@ -57,6 +80,11 @@ func credentials(f *fixture) {
 	other.Sum = c.Sum
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutCredential(other) })
 	f.view(func(rx store.Rx) error { return found(f, c)(rx.Credential(c.Sum)) })
+	f.update(func(tx store.Tx) error { return first(tx.DeleteCredential(c.Sum), tx.DeleteCredential(c.Sum)) })
+	f.view(func(rx store.Rx) error {
+		_, ok, err := rx.Credential(c.Sum)
+		return f.absent("a deleted credential", ok, err)
+	})
 }
 
 func peers(f *fixture) {

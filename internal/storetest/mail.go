@@ -25,9 +25,10 @@ func mailboxes(f *fixture) {
 
 func appendMail(f *fixture) {
 	n := 0
-	live, stale, kept := filled[hub.Message](&n), filled[hub.Message](&n), filled[hub.Message](&n)
-	live.Stale, live.Payload, kept.Stale = false, nil, false
-	live.To, stale.To, kept.To = "run:a", "run:a", "run:a"
+	live, stale, kept, hist := filled[hub.Message](&n), filled[hub.Message](&n), filled[hub.Message](&n), filled[hub.Message](&n)
+	live.Stale, live.Payload, kept.Stale, hist.Stale = false, nil, false, false
+	live.History, stale.History, kept.History = false, false, false
+	live.To, stale.To, kept.To, hist.To = "run:a", "run:a", "run:a", "run:a"
 	f.update(func(tx store.Tx) error {
 		if err := tx.PutMailbox(store.Mailbox{Box: "run:a"}); err != nil {
 			return err
@@ -36,21 +37,24 @@ func appendMail(f *fixture) {
 		if live.Seq, err = tx.Append(live); err == nil {
 			stale.Seq, err = tx.Append(stale)
 		}
+		if err == nil {
+			hist.Seq, err = tx.Append(hist)
+		}
 		kept.Seq = 0
 		return first(err, tx.Record(kept))
 	})
-	equal(f, []int64{1, 2}, []int64{live.Seq, stale.Seq})
+	equal(f, []int64{1, 2, 3}, []int64{live.Seq, stale.Seq, hist.Seq})
 	f.view(func(rx store.Rx) error {
-		return first(same(f, live)(rx.Message(live.ID)), same(f, stale)(rx.Message(stale.ID)), same(f, kept)(rx.Message(kept.ID)),
+		return first(same(f, live)(rx.Message(live.ID)), same(f, stale)(rx.Message(stale.ID)), same(f, hist)(rx.Message(hist.ID)), same(f, kept)(rx.Message(kept.ID)),
 			same(f, true)(rx.HasMessage(kept.ID)), same(f, false)(rx.HasMessage("other")),
-			same(f, store.Mailbox{Box: "run:a", Seq: 2, Live: 1})(rx.Mailbox("run:a")),
+			same(f, store.Mailbox{Box: "run:a", Seq: 3, Live: 1})(rx.Mailbox("run:a")),
 			same(f, []hub.Message{live})(rx.Deliverable("run:a", 0, 10, 1<<20)))
 	})
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { _, err := tx.Append(live); return err })
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.Record(kept) })
 	f.refused(hub.CodeMessageNotFound, func(tx store.Tx) error { _, err := tx.Message("other"); return err })
 	f.view(func(rx store.Rx) error {
-		return same(f, store.Mailbox{Box: "run:a", Seq: 2, Live: 1})(rx.Mailbox("run:a"))
+		return same(f, store.Mailbox{Box: "run:a", Seq: 3, Live: 1})(rx.Mailbox("run:a"))
 	})
 }
 
@@ -178,6 +182,20 @@ func questions(f *fixture) {
 	f.view(func(rx store.Rx) error {
 		return first(same(f, a)(rx.Question(a.Message)), same(f, []hub.Question{b})(rx.PendingQuestions(a.Dispatch)))
 	})
+	for _, want := range []struct {
+		f  store.QuestionFilter
+		qs []hub.Question
+	}{
+		{store.QuestionFilter{}, []hub.Question{c, b, a}},
+		{store.QuestionFilter{Run: a.Run}, []hub.Question{a}},
+		{store.QuestionFilter{State: hub.QuestionPending}, []hub.Question{c, b}},
+		{store.QuestionFilter{Run: a.Run, State: hub.QuestionPending}, nil},
+	} {
+		f.view(func(rx store.Rx) error {
+			equal(f, want.qs, pages(f, 0, func(p store.Page) ([]hub.Question, int64, error) { return rx.QuestionList(want.f, p) }))
+			return nil
+		})
+	}
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutQuestion(a) })
 	f.refused(hub.CodeQuestionNotFound, func(tx store.Tx) error { _, err := tx.Question("other"); return err })
 	f.refused(hub.CodeQuestionNotFound, func(tx store.Tx) error { return tx.SaveQuestion(filled[hub.Question](&n)) })

@@ -24,7 +24,7 @@ func Run(t *testing.T, o Options) {
 		name string
 		test func(*fixture)
 	}{
-		{"Receipts", receipts}, {"Credentials", credentials},
+		{"Receipts", receipts}, {"SweptReceipts", sweptReceipts}, {"Credentials", credentials},
 		{"Runs", runs}, {"Bindings", bindings}, {"Audits", audits},
 		{"Tasks", tasks}, {"TaskPages", taskPages}, {"Abbreviations", abbreviations},
 		{"Dispatches", dispatches}, {"DispatchFilters", dispatchFilters}, {"SwapRace", swapRace},

@@ -119,7 +119,7 @@ func taskPages(f *fixture) {
 			t.Run, t.State = "run", hub.TaskPending
 			if i%2 == 0 {
 				t.State = hub.TaskReady
-				ready = append([]hub.Task{t}, ready...)
+				ready = append(ready, t)
 			}
 			old = append(old, t)
 			if err := first(tx.PutTask(t), tx.PutTask(filled[hub.Task](&n))); err != nil {
@@ -302,9 +302,16 @@ func abbreviations(f *fixture) {
 	run.ID = "run_0123456789abcdefghjkmnpq01"
 	other := filled[hub.Run](&n)
 	other.ID = "run_0123456789abcdefghjkmnpq02"
-	f.update(func(tx store.Tx) error { return first(tx.PutRun(run), tx.PutRun(other)) })
+	m, own, foreign := filled[hub.Message](&n), filled[store.Receipt](&n), filled[store.Receipt](&n)
+	m.ID, own.Key, foreign.Key = "msg_0123456789abcdefghjkmnpq03", "req_0123456789abcdefghjkmnpq04", "req_0123456789abcdefghjkmnpq05"
+	own.Space, foreign.Space = "local", "peer:hub_x"
+	f.update(func(tx store.Tx) error {
+		return first(tx.PutRun(run), tx.PutRun(other), tx.Record(m), tx.PutReceipt(own), tx.PutReceipt(foreign))
+	})
 	f.view(func(rx store.Rx) error {
 		return first(
+			same(f, []string{string(m.ID)})(rx.IDsEnding("mnpq03")),
+			same(f, []string{string(own.Key)})(rx.IDsFrom(hub.PrefixRequest, "req_01234567")),
 			same(f, []string{string(run.ID), string(other.ID)})(rx.IDsFrom(hub.PrefixRun, "run_01234567")),
 			same(f, []string{string(other.ID)})(rx.IDsFrom(hub.PrefixRun, "run_0123456789abcdefghjkmnpq02")),
 			same(f, []string(nil))(rx.IDsFrom(hub.PrefixTask, "task_01234567")),

@@ -43,6 +43,7 @@ type supervisor struct {
 	server *server
 	inc    hub.Incarnation
 	copied chan struct{} // closed when the output is read to its end
+	leave  func() error  // the index of supervisors
 }
 
 // Supervise is the body of the hidden verb: it starts the process that
@@ -51,7 +52,7 @@ type supervisor struct {
 // its strays are gone. It needs a process of its own: it takes over signal
 // handling and the waiting for all children. The end of ctx does not end it,
 // nor do signals; only a kill command ends the tree.
-func Supervise(ctx context.Context, dir string) error {
+func Supervise(ctx context.Context, dir string) (err error) {
 	ctx = context.WithoutCancel(ctx)
 	var spec launch
 	found, err := load(dir, specFile, &spec)
@@ -62,7 +63,8 @@ func Supervise(ctx context.Context, dir string) error {
 		err = fmt.Errorf("there is no %s in %s", specFile, dir)
 		return errors.Join(err, announce(announcement{Error: err.Error()}))
 	}
-	s := &supervisor{dir: dir, spec: spec, copied: make(chan struct{})}
+	s := &supervisor{dir: dir, spec: spec, copied: make(chan struct{}), leave: func() error { return nil }}
+	defer func() { err = errors.Join(err, s.leave()) }()
 	if err := s.start(ctx); err != nil {
 		record := Exit{Nonce: spec.Nonce, At: hub.MicrosOf(time.Now()), Error: err.Error()}
 		return errors.Join(err, store(dir, exitFile, record), announce(announcement{Error: err.Error()}))
@@ -116,6 +118,11 @@ func (s *supervisor) spawn(ctx context.Context) error {
 	if !won {
 		return errors.New("the hub gave this launch up")
 	}
+	leave, err := enlist(filepath.Dir(s.dir), entry{Terminal: s.spec.Terminal, Supervisor: s.self})
+	if err != nil {
+		return err
+	}
+	s.leave = leave
 	if s.io, err = pipes(len(s.spec.Stdin) > 0); err != nil {
 		return fmt.Errorf("opening pipes: %w", err)
 	}

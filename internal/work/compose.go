@@ -248,13 +248,25 @@ func (s *Service) endOwn(ctx context.Context, home hub.PeerID, r hub.Receipt, ev
 		if ev == hub.EvStartFailed {
 			a.Capability, a.ExitDone = hub.CapFenced, true
 		}
-		if err := tx.SaveAttachment(a); err != nil || home != "" {
+		if err := tx.SaveAttachment(a); err != nil {
 			return err
+		}
+		if home != "" {
+			return closeFor(tx, a)
 		}
 		out, err = dispatch.EndStart(tx, r.Dispatch, dispatch.Start{Event: ev, Reason: startReason(r), Receipt: r, Answered: answered})
 		return err
 	})
 	return out, err
+}
+
+// closeFor brings the record of a home's request at this hub up to date.
+func closeFor(tx store.Tx, a hub.Attachment) error {
+	home, err := tx.Peer(a.Home)
+	if err != nil {
+		return err
+	}
+	return dispatch.CloseStart(tx, hub.Principal{Kind: hub.PeerKey, ID: home.Lineage}, a.Request, a.Receipt)
 }
 
 // startReason is why a start did not become ready, for the Dispatch.

@@ -83,6 +83,9 @@ func (m *machine) restartAndJudge(t *testing.T, task hub.TaskID, key hub.Request
 	default:
 		t.Fatalf("%d launches, Dispatch %s (%s), Task %s", launched, d.State, d.Reason, tk.State)
 	}
+	if rec := m.receipt(t, key); rec.State != store.ReceiptDone || rec.Object != string(d.ID) || rec.Run != d.Run {
+		t.Errorf("before it is repeated the request is on record as %s of %q", rec.State, rec.Object)
+	}
 	r, err := again.Start(t.Context(), startRequest(t, key, in), in)
 	if err != nil || r.Dispatch != d.ID || !r.Mutation.Replayed {
 		t.Fatalf("the repeated request: %+v %v", r, err)
@@ -96,6 +99,18 @@ func (m *machine) restartAndJudge(t *testing.T, task hub.TaskID, key hub.Request
 	if r.State == hub.StartFailed && m.trees.made == 1 && len(r.Residuals)+len(r.Effects) == 0 {
 		t.Error("the worktree that was made is not listed")
 	}
+}
+
+func (m *machine) receipt(t *testing.T, key hub.RequestID) (rec store.Receipt) {
+	t.Helper()
+	err := m.store.View(t.Context(), func(rx store.Rx) (err error) {
+		rec, err = receipt.Show(rx, operator, key)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return rec
 }
 
 // TestExitWhileTheHubWasDown: the exit is found and committed at restart.

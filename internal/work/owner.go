@@ -18,7 +18,7 @@ func (s *Service) ProbeFor(ctx context.Context, home hub.Peer, in hub.PeerStart)
 	if err != nil {
 		return hub.Probe{}, err
 	}
-	err = s.Store.View(ctx, func(rx store.Rx) error { return s.roomFor(rx, home) })
+	err = s.Store.View(ctx, func(rx store.Rx) error { return s.roomFor(rx, home, in.Spec.Agent) })
 	return hub.Probe{Defaults: p.defaults, Warnings: []string{}}, err
 }
 
@@ -67,7 +67,7 @@ func (s *Service) StartFor(ctx context.Context, r receipt.Request, home hub.Peer
 			shown.Receipt.Mutation = begun.Mutation
 			return shown.Receipt, err
 		},
-		Unknown: openStart,
+		Unknown: openStart, Open: left,
 	})
 }
 
@@ -81,11 +81,14 @@ func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub
 	case known:
 		return hub.Receipt{}, hub.Errorf(hub.CodeResourceServerMismatch, "%s is attached under another request", in.Dispatch)
 	}
+	if _, err := tx.Mailbox(in.Dispatch.Box()); err == nil {
+		return hub.Receipt{}, hub.Errorf(hub.CodeResourceServerMismatch, "%s is another home's Dispatch here", in.Dispatch)
+	}
 	now, err := tx.Peer(home.ID)
 	if err != nil {
 		return hub.Receipt{}, err
 	}
-	if err := errors.Join(asHome(now), withinGrant(p, now.Grants), s.roomFor(tx, now)); err != nil {
+	if err := errors.Join(asHome(now), withinGrant(p, now.Grants), s.roomFor(tx, now, in.Spec.Agent)); err != nil {
 		return hub.Receipt{}, err
 	}
 	a = s.newAttachment(p, in, home.ID, r.Key)

@@ -86,17 +86,25 @@ func (s *Service) findRepo(ctx context.Context, p *place) error {
 		p.here = f.Path
 	}
 	if p.spec.Repo == "" && p.here == "" {
-		return hub.Invalid("repo", "a new worktree needs --repo")
+		return needsRepo(p.spec)
 	}
 	return s.Store.View(ctx, func(rx store.Rx) (err error) {
 		if p.spec.Repo != "" {
-			p.repo, err = lookupRepo(rx, p.spec.Repo)
+			p.repo, err = FindRepo(rx, p.spec.Repo)
 			return err
 		}
-		p.repo, err = repoAt(rx, p.here)
+		if p.repo, err = repoAt(rx, p.here); hub.IsCode(err, hub.CodeRepoNotFound) {
+			return needsRepo(p.spec)
+		}
 		p.defaults = append(p.defaults, hub.Default{Field: "repo", Value: p.repo.Name, Source: "current_directory"})
 		return err
 	})
+}
+
+func needsRepo(spec hub.StartSpec) error {
+	e := hub.Errorf(hub.CodeInvalidArgument, "--worktree %s needs --repo: the current folder is in no registered repository", spec.Worktree)
+	e.Field = "repo"
+	return e.WithNext("wavehub", "repo", "list")
 }
 
 // repoAt is the repository whose top folder, or one of whose worktrees, it is.
@@ -108,10 +116,11 @@ func repoAt(rx store.RepoReader, path string) (hub.Repo, error) {
 	if ok {
 		return rx.Repo(w.Repo)
 	}
-	return lookupRepo(rx, path)
+	return FindRepo(rx, path)
 }
 
-func lookupRepo(rx store.RepoReader, name string) (hub.Repo, error) {
+// FindRepo finds a registered repository by its id, path or name.
+func FindRepo(rx store.RepoReader, name string) (hub.Repo, error) {
 	if hub.ValidID(hub.PrefixRepo, name) {
 		return rx.Repo(hub.RepoID(name))
 	}

@@ -26,21 +26,27 @@ type RepoAdded struct {
 // Mut returns the mutation, for the receipt gate.
 func (r *RepoAdded) Mut() *hub.Mutation { return &r.Mutation }
 
+// Subject is the repository, which belongs to no Run.
+func (r *RepoAdded) Subject() (hub.RunID, string) { return "", string(r.Repo.ID) }
+
 // AddRepo registers a repository or plain folder. A registered path succeeds
 // and keeps its id; a name given for it renames it.
 func (s *Service) AddRepo(ctx context.Context, r receipt.Request, in RepoInput) (RepoAdded, error) {
 	if !filepath.IsAbs(in.Path) {
 		return RepoAdded{}, hub.Invalid("path", "%q must be an absolute path", in.Path)
 	}
-	f, err := s.Git.Inspect(ctx, in.Path)
-	if err != nil {
-		return RepoAdded{}, err
-	}
+	var f Folder
 	name := in.Name
-	if name == "" {
-		name = slug(filepath.Base(f.Path))
-	}
-	if err := s.Git.Check(name, ""); err != nil {
+	err := receipt.Prepare(ctx, s.Store, r, func(ctx context.Context) (err error) {
+		if f, err = s.Git.Inspect(ctx, in.Path); err != nil {
+			return err
+		}
+		if name == "" {
+			name = slug(filepath.Base(f.Path))
+		}
+		return s.Git.Check(name, "")
+	})
+	if err != nil {
 		return RepoAdded{}, err
 	}
 	return receipt.Do(ctx, s.Store, store.New, r, func(tx store.Tx) (RepoAdded, error) {

@@ -115,11 +115,13 @@ type Config struct {
 	LinkUp func(hub.PeerID) bool
 	// Spawn runs a function in a goroutine with an owner; false when stopping.
 	Spawn func(func(context.Context)) bool
-	// Name, Bin and Workers are this hub's name, its program's absolute path,
-	// and its limit of live workers (0: none).
-	Name    string
-	Bin     string
-	Workers int
+	// Name, Bin, Workers and PerAgent are this hub's name, its program's
+	// absolute path, and its limits of live workers, in all and by the name of
+	// their agent (0: none).
+	Name     string
+	Bin      string
+	Workers  int
+	PerAgent map[string]int
 	// Epoch is the store's identity.
 	StoreID string
 	Epoch   int64
@@ -135,6 +137,7 @@ type Bus interface {
 type Service struct {
 	Config
 	hands hands
+	beats beats
 }
 
 // New makes a Service; it starts nothing.

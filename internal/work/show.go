@@ -44,8 +44,7 @@ func (s *Service) recorded(ctx context.Context, id hub.DispatchID) (out Shown, e
 		if out.Dispatch, err = rx.Dispatch(id); err != nil {
 			return err
 		}
-		out.Receipt, err = s.startReceipt(rx, out.Dispatch)
-		out.Receipt.DispatchState = out.Dispatch.State
+		out.Receipt, err = s.Started(rx, id)
 		return err
 	})
 	return out, err
@@ -77,8 +76,13 @@ func (s *Service) settled(ctx context.Context, a hub.Attachment) (hub.Attachment
 	return s.attachment(ctx, a.Home, a.Dispatch)
 }
 
-// observe is the owner's present word on a worker.
+// observe is the owner's present word on a worker, and the worker's own.
 func (s *Service) observe(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
+	obs, err := s.look(ctx, a)
+	return s.present(a, obs), err
+}
+
+func (s *Service) look(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
 	obs := hub.Observation{
 		Link: "local", Process: hub.Unverifiable, Attachment: "present", LastReportAt: a.LastReportAt, WaitingFor: "unknown",
 		StartState: a.Receipt.State, FailedStage: a.Receipt.FailedStage, LastError: a.Receipt.LastError, Stage: a.Receipt.Stage,

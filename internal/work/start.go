@@ -32,7 +32,7 @@ func (s *Service) Start(ctx context.Context, r receipt.Request, in StartInput) (
 	if in.On != "" {
 		op = s.remoteStart(r, in)
 	}
-	op.Class, op.Unknown = store.New, openStart
+	op.Class, op.Unknown, op.Open = store.New, openStart, left
 	if in.NoWait {
 		op.Perform = s.later(op.Perform)
 	}
@@ -41,6 +41,14 @@ func (s *Service) Start(ctx context.Context, r receipt.Request, in StartInput) (
 
 // openStart reports whether a start's answer may still change.
 func openStart(r hub.Receipt) bool { return r.State == hub.StartOutcomeUnknown }
+
+// left is the answer to a caller whose start goes on without it.
+func left(begun hub.Receipt) hub.Receipt {
+	begun.State, begun.FailedStage = hub.StartOutcomeUnknown, begun.Stage
+	begun.LastError = "the start goes on and its end was not waited for"
+	begun.NextCommands = inspectCommands(begun.Dispatch)
+	return begun
+}
 
 // later answers with the receipt as it was begun and performs on its own.
 func (s *Service) later(perform func(context.Context, hub.Receipt) (hub.Receipt, error)) func(context.Context, hub.Receipt) (hub.Receipt, error) {
@@ -69,7 +77,7 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 			return err
 		},
 		Begin: func(tx store.Tx) (hub.Receipt, error) {
-			if err := s.roomHere(tx); err != nil {
+			if err := s.roomHere(tx, in.Spec.Agent); err != nil {
 				return hub.Receipt{}, err
 			}
 			return s.beginLocal(tx, r, in, p)
@@ -113,14 +121,17 @@ func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p pl
 	return a.Receipt, dispatch.Attach(tx, a, sum)
 }
 
-// roomHere refuses a start over this hub's limit.
-func (s *Service) roomHere(tx store.AttachmentReader) error {
-	return roomUnder(tx, s.Workers, "this hub", func(hub.Attachment) bool { return true })
+// roomHere refuses a start over this hub's limits.
+func (s *Service) roomHere(tx store.AttachmentReader, agent string) error {
+	if err := roomUnder(tx, s.Workers, "this hub", func(hub.Attachment) bool { return true }); err != nil {
+		return err
+	}
+	return roomUnder(tx, s.PerAgent[agent], "this hub, of "+agent+",", func(a hub.Attachment) bool { return a.Spec.Agent == agent })
 }
 
-// roomFor refuses a peer's start over this hub's limit or the peer's grant.
-func (s *Service) roomFor(tx store.AttachmentReader, peer hub.Peer) error {
-	if err := s.roomHere(tx); err != nil {
+// roomFor refuses a peer's start over this hub's limits or the peer's grant.
+func (s *Service) roomFor(tx store.AttachmentReader, peer hub.Peer, agent string) error {
+	if err := s.roomHere(tx, agent); err != nil {
 		return err
 	}
 	return roomUnder(tx, peer.Grants.MaxWorkers, "the grant of this peer", func(a hub.Attachment) bool { return a.Home == peer.ID })
@@ -231,6 +242,9 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 		return peer, err
 	}
 	_, err = s.Remote.Probe(ctx, peer.ID, raw)
+	if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.CodeRemoteRuntimeUnavailable {
+		err = e.WithNext("wavehub", "peer", "show", peer.Name)
+	}
 	return peer, err
 }
 

@@ -41,12 +41,17 @@ func (s *Service) Stop(ctx context.Context, r receipt.Request, in StopInput) (hu
 			return s.performStop(ctx, r.Key, in, begun)
 		},
 		Unknown: func(r hub.StopResult) bool { return r.State == hub.StopUnknown || r.State == hub.Stopping },
+		Open: func(begun hub.StopResult) hub.StopResult {
+			begun.Action, begun.LastError = hub.ActionUnknown, "the stop goes on and its end was not waited for"
+			begun.NextCommands = inspectCommands(begun.Dispatch)
+			return begun
+		},
 	})
 }
 
 func stopResult(d hub.Dispatch, already bool) hub.StopResult {
 	return hub.StopResult{
-		Dispatch: d.ID, State: d.State, AlreadySettled: already, Action: hub.ActionNone,
+		Run: d.Run, Dispatch: d.ID, State: d.State, AlreadySettled: already, Action: hub.ActionNone,
 		Residuals: []hub.Resource{}, NextCommands: [][]string{},
 	}
 }
@@ -222,6 +227,17 @@ func (s *Service) Abandon(ctx context.Context, r receipt.Request, id hub.Dispatc
 type receiptRx interface {
 	store.DispatchReader
 	store.AttachmentReader
+}
+
+// Started is the freshest start receipt that this hub has of a Dispatch.
+func (s *Service) Started(rx store.Rx, id hub.DispatchID) (hub.Receipt, error) {
+	d, err := rx.Dispatch(id)
+	if err != nil {
+		return hub.Receipt{}, err
+	}
+	r, err := s.startReceipt(rx, d)
+	r.DispatchState = d.State
+	return r, err
 }
 
 // startReceipt is the freshest start receipt that this hub has of a Dispatch.

@@ -74,6 +74,7 @@ func (s *Service) commitExit(ctx context.Context, a hub.Attachment, st hub.Proce
 		s.Log.Error("reading a worker's output at its end", "dispatch_id", a.Dispatch, "error", err)
 	}
 	exit := hub.ExitItem{Incarnation: *a.Process, ExitCode: st.ExitCode, Signal: st.Signal}
+	s.beats.forget(attempt{a.Home, a.Dispatch})
 	return s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
 		return dispatch.Exit(tx, a.Home, a.Dispatch, exit, redact(tail.Data))
 	})

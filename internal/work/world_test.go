@@ -261,7 +261,7 @@ func (g *trees) Create(ctx context.Context, n work.NewWorktree) (hub.Worktree, e
 type launchers struct{}
 
 func (launchers) Completion(name string) (string, error) {
-	if name != "sh" {
+	if name != "sh" && name != "other" {
 		return "", hub.Errorf(hub.CodeAgentUnconfigured, "no agent %q", name)
 	}
 	return "exit", nil

@@ -358,6 +358,30 @@ func (e GrantsVerbs) Valid() bool {
 	}
 }
 
+// Defines values for HeartbeatWaitingFor.
+const (
+	HeartbeatWaitingForNone       HeartbeatWaitingFor = "none"
+	HeartbeatWaitingForPermission HeartbeatWaitingFor = "permission"
+	HeartbeatWaitingForPrompt     HeartbeatWaitingFor = "prompt"
+	HeartbeatWaitingForWorker     HeartbeatWaitingFor = "worker"
+)
+
+// Valid indicates whether the value is a known member of the HeartbeatWaitingFor enum.
+func (e HeartbeatWaitingFor) Valid() bool {
+	switch e {
+	case HeartbeatWaitingForNone:
+		return true
+	case HeartbeatWaitingForPermission:
+		return true
+	case HeartbeatWaitingForPrompt:
+		return true
+	case HeartbeatWaitingForWorker:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for InviteCreateAs.
 const (
 	InviteCreateAsHome   InviteCreateAs = "home"
@@ -706,6 +730,27 @@ func (e ProblemRetry) Valid() bool {
 	}
 }
 
+// Defines values for QuestionState.
+const (
+	QuestionStateAnswered QuestionState = "answered"
+	QuestionStateClosed   QuestionState = "closed"
+	QuestionStatePending  QuestionState = "pending"
+)
+
+// Valid indicates whether the value is a known member of the QuestionState enum.
+func (e QuestionState) Valid() bool {
+	switch e {
+	case QuestionStateAnswered:
+		return true
+	case QuestionStateClosed:
+		return true
+	case QuestionStatePending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RepoKind.
 const (
 	Folder RepoKind = "folder"
@@ -745,6 +790,7 @@ func (e RepoAddSetup) Valid() bool {
 // Defines values for RequestDetailRequestState.
 const (
 	RequestDetailRequestStateDone    RequestDetailRequestState = "done"
+	RequestDetailRequestStateRefused RequestDetailRequestState = "refused"
 	RequestDetailRequestStateRunning RequestDetailRequestState = "running"
 	RequestDetailRequestStateUnknown RequestDetailRequestState = "unknown"
 )
@@ -753,6 +799,8 @@ const (
 func (e RequestDetailRequestState) Valid() bool {
 	switch e {
 	case RequestDetailRequestStateDone:
+		return true
+	case RequestDetailRequestStateRefused:
 		return true
 	case RequestDetailRequestStateRunning:
 		return true
@@ -841,6 +889,24 @@ func (e SendResultState) Valid() bool {
 	case SendResultStateAccepted:
 		return true
 	case SendResultStateQueued:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SentMessageState.
+const (
+	SentMessageStateAccepted SentMessageState = "accepted"
+	SentMessageStateQueued   SentMessageState = "queued"
+)
+
+// Valid indicates whether the value is a known member of the SentMessageState enum.
+func (e SentMessageState) Valid() bool {
+	switch e {
+	case SentMessageStateAccepted:
+		return true
+	case SentMessageStateQueued:
 		return true
 	default:
 		return false
@@ -1101,8 +1167,11 @@ type Answer struct {
 	Answer          *string `json:"answer"`
 	AnswerMessageId *string `json:"answer_message_id"`
 	MessageId       string  `json:"message_id"`
-	ThreadId        string  `json:"thread_id"`
-	TimedOut        bool    `json:"timed_out"`
+
+	// ResumeCommand What waits on, as an argument vector; empty once there is an answer.
+	ResumeCommand []string `json:"resume_command"`
+	ThreadId      string   `json:"thread_id"`
+	TimedOut      bool     `json:"timed_out"`
 }
 
 // AuditRow defines model for AuditRow.
@@ -1112,6 +1181,14 @@ type AuditRow struct {
 	Context    string `json:"context,omitempty"`
 	Generation int64  `json:"generation"`
 	Principal  string `json:"principal"`
+}
+
+// BatchResult defines model for BatchResult.
+type BatchResult struct {
+	Mutation Mutation `json:"mutation"`
+
+	// Results One for each message, in their order.
+	Results []SentMessage `json:"results"`
 }
 
 // Binding defines model for Binding.
@@ -1210,6 +1287,24 @@ type Grants struct {
 // GrantsVerbs defines model for Grants.Verbs.
 type GrantsVerbs string
 
+// Heartbeat defines model for Heartbeat.
+type Heartbeat struct {
+	// Usage What the work has cost so far, at most 4 KiB as JSON.
+	Usage json.RawMessage `json:"usage,omitempty"`
+
+	// WaitingFor What keeps the worker from going on; default none.
+	WaitingFor HeartbeatWaitingFor `json:"waiting_for,omitempty"`
+}
+
+// HeartbeatWaitingFor What keeps the worker from going on; default none.
+type HeartbeatWaitingFor string
+
+// HeartbeatResult defines model for HeartbeatResult.
+type HeartbeatResult struct {
+	At         string `json:"at"`
+	DispatchId string `json:"dispatch_id"`
+}
+
 // HistoryPage defines model for HistoryPage.
 type HistoryPage struct {
 	Messages   []Message `json:"messages"`
@@ -1299,6 +1394,11 @@ type Message struct {
 	Type     MessageType     `json:"type"`
 }
 
+// MessageBatch defines model for MessageBatch.
+type MessageBatch struct {
+	Messages []MessageSend `json:"messages"`
+}
+
 // MessageOnly defines model for MessageOnly.
 type MessageOnly struct {
 	Delivery MessageOnlyDelivery `json:"delivery"`
@@ -1364,7 +1464,10 @@ type Observation struct {
 	Lost         bool                  `json:"lost"`
 	ObservedAt   *string               `json:"observed_at,omitempty"`
 	Process      Liveness              `json:"process"`
-	WaitingFor   *string               `json:"waiting_for"`
+
+	// Usage By the worker's own count.
+	Usage      json.RawMessage `json:"usage,omitempty"`
+	WaitingFor *string         `json:"waiting_for"`
 }
 
 // ObservationAttachment defines model for Observation.Attachment.
@@ -1478,6 +1581,28 @@ type Problem struct {
 // ProblemRetry defines model for Problem.Retry.
 type ProblemRetry string
 
+// Question defines model for Question.
+type Question struct {
+	Answer          *string       `json:"answer"`
+	AnswerMessageId *string       `json:"answer_message_id"`
+	CreatedAt       string        `json:"created_at"`
+	DispatchId      string        `json:"dispatch_id"`
+	MessageId       string        `json:"message_id"`
+	Options         []string      `json:"options"`
+	Question        string        `json:"question"`
+	RunId           string        `json:"run_id"`
+	State           QuestionState `json:"state"`
+}
+
+// QuestionPage defines model for QuestionPage.
+type QuestionPage struct {
+	NextCursor *string    `json:"next_cursor"`
+	Questions  []Question `json:"questions"`
+}
+
+// QuestionState defines model for QuestionState.
+type QuestionState string
+
 // Reply defines model for Reply.
 type Reply struct {
 	Body    string `json:"body"`
@@ -1522,18 +1647,25 @@ type RepoResult struct {
 // RequestDetail defines model for RequestDetail.
 type RequestDetail struct {
 	Request struct {
-		CreatedAt string                    `json:"created_at"`
-		Operation string                    `json:"operation"`
-		RequestId string                    `json:"request_id"`
-		Stage     *string                   `json:"stage"`
-		State     RequestDetailRequestState `json:"state"`
+		// BodyExpired The answer was recorded and is no longer kept.
+		BodyExpired bool   `json:"body_expired"`
+		CreatedAt   string `json:"created_at"`
+
+		// Object The id of what the request made or changed.
+		Object    *string `json:"object"`
+		Operation string  `json:"operation"`
+		RequestId string  `json:"request_id"`
+		Stage     *string `json:"stage"`
+
+		// State refused: it ended without an effect and may be tried again.
+		State RequestDetailRequestState `json:"state"`
 	} `json:"request"`
 
 	// Response The recorded answer, null while there is none.
 	Response json.RawMessage `json:"response"`
 }
 
-// RequestDetailRequestState defines model for RequestDetail.Request.State.
+// RequestDetailRequestState refused: it ended without an effect and may be tried again.
 type RequestDetailRequestState string
 
 // Resource defines model for Resource.
@@ -1623,6 +1755,22 @@ type SendResult struct {
 
 // SendResultState defines model for SendResult.State.
 type SendResultState string
+
+// SentMessage A SendResult within a batch, whose mutation is the batch's.
+type SentMessage struct {
+	Message struct {
+		MessageId string `json:"message_id"`
+		Seq       int64  `json:"seq"`
+	} `json:"message"`
+	PendingQuestion *string          `json:"pending_question,omitempty"`
+	Reason          string           `json:"reason,omitempty"`
+	State           SentMessageState `json:"state"`
+	ThreadId        string           `json:"thread_id,omitempty"`
+	Verdict         *string          `json:"verdict"`
+}
+
+// SentMessageState defines model for SentMessage.State.
+type SentMessageState string
 
 // Server defines model for Server.
 type Server struct {
@@ -1837,6 +1985,9 @@ type WorktreePage struct {
 	Worktrees  []Worktree `json:"worktrees"`
 }
 
+// AnswerWaitMS defines model for AnswerWaitMS.
+type AnswerWaitMS = int64
+
 // BoxParam defines model for BoxParam.
 type BoxParam = string
 
@@ -1929,8 +2080,8 @@ type SendMessageParams struct {
 
 // GetAnswerParams defines parameters for GetAnswer.
 type GetAnswerParams struct {
-	// WaitMs How long to wait at most; default 0.
-	WaitMs WaitMS `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
+	// WaitMs How long to wait at most; default 600000, 0 only looks.
+	WaitMs *AnswerWaitMS `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
 }
 
 // ReplyMessageParams defines parameters for ReplyMessage.
@@ -1945,6 +2096,12 @@ type GetVerdictParams struct {
 	WaitMs WaitMS `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
 }
 
+// SendMessagesParams defines parameters for SendMessages.
+type SendMessagesParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // CreateInviteParams defines parameters for CreateInvite.
 type CreateInviteParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -1955,6 +2112,19 @@ type CreateInviteParams struct {
 type AddPeerParams struct {
 	// IdempotencyKey req_… and 26 characters.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListQuestionsParams defines parameters for ListQuestions.
+type ListQuestionsParams struct {
+	// Run Of one Run; else of all.
+	Run string `form:"run,omitempty" json:"run,omitempty"`
+
+	// State In one state; else in any.
+	State QuestionState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Cursor next_cursor of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListReposParams defines parameters for ListRepos.
@@ -2031,6 +2201,9 @@ type ListWorktreesParams struct {
 // AbandonWorkerJSONRequestBody defines body for AbandonWorker for application/json ContentType.
 type AbandonWorkerJSONRequestBody = Empty
 
+// PutHeartbeatJSONRequestBody defines body for PutHeartbeat for application/json ContentType.
+type PutHeartbeatJSONRequestBody = Heartbeat
+
 // StopWorkerJSONRequestBody defines body for StopWorker for application/json ContentType.
 type StopWorkerJSONRequestBody = WorkerStop
 
@@ -2042,6 +2215,9 @@ type SendMessageJSONRequestBody = MessageSend
 
 // ReplyMessageJSONRequestBody defines body for ReplyMessage for application/json ContentType.
 type ReplyMessageJSONRequestBody = Reply
+
+// SendMessagesJSONRequestBody defines body for SendMessages for application/json ContentType.
+type SendMessagesJSONRequestBody = MessageBatch
 
 // CreateInviteJSONRequestBody defines body for CreateInvite for application/json ContentType.
 type CreateInviteJSONRequestBody = InviteCreate
@@ -2185,6 +2361,24 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/dispatches/{dispatch}/abandon (the `AbandonWorker` operationId).
 	AbandonWorker(ctx context.Context, dispatch DispatchParam, params *AbandonWorkerParams, body AbandonWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PutHeartbeatWithBody Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+	PutHeartbeatWithBody(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutHeartbeat Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+	PutHeartbeat(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadOutput The worker's output, read by the hub that owns it.
 	//
 	// Corresponds with GET /v1/dispatches/{dispatch}/output (the `ReadOutput` operationId).
@@ -2215,7 +2409,7 @@ type ClientInterface interface {
 
 	// ExpandId The ids that an abbreviation can stand for, at most two.
 	//
-	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
 	//
 	// Corresponds with GET /v1/ids/{text} (the `ExpandId` operationId).
 	ExpandId(ctx context.Context, text string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2286,6 +2480,24 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/messages/{message}/verdict (the `GetVerdict` operationId).
 	GetVerdict(ctx context.Context, message MessageParam, params *GetVerdictParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// SendMessagesWithBody Send up to 100 messages at once, all of them or none, in this order.
+	//
+	// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+	SendMessagesWithBody(ctx context.Context, params *SendMessagesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendMessages Send up to 100 messages at once, all of them or none, in this order.
+	//
+	// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+	SendMessages(ctx context.Context, params *SendMessagesParams, body SendMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateInviteWithBody Offer to pair. The code is shown once; a replay shows it again while it is open.
 	//
 	// Takes any type of body and a specified content type.
@@ -2323,6 +2535,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 	GetPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListQuestions Questions of workers, newest first.
+	//
+	// Corresponds with GET /v1/questions (the `ListQuestions` operationId).
+	ListQuestions(ctx context.Context, params *ListQuestionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListRepos Registered repositories.
 	//
@@ -2580,6 +2797,44 @@ func (c *Client) AbandonWorker(ctx context.Context, dispatch DispatchParam, para
 	return c.Client.Do(req)
 }
 
+// PutHeartbeatWithBody Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+func (c *Client) PutHeartbeatWithBody(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutHeartbeatRequestWithBody(c.Server, dispatch, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutHeartbeat Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+func (c *Client) PutHeartbeat(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutHeartbeatRequest(c.Server, dispatch, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadOutput The worker's output, read by the hub that owns it.
 //
 // Corresponds with GET /v1/dispatches/{dispatch}/output (the `ReadOutput` operationId).
@@ -2650,7 +2905,7 @@ func (c *Client) GetHub(ctx context.Context, reqEditors ...RequestEditorFn) (*ht
 
 // ExpandId The ids that an abbreviation can stand for, at most two.
 //
-// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
 //
 // Corresponds with GET /v1/ids/{text} (the `ExpandId` operationId).
 func (c *Client) ExpandId(ctx context.Context, text string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2831,6 +3086,44 @@ func (c *Client) GetVerdict(ctx context.Context, message MessageParam, params *G
 	return c.Client.Do(req)
 }
 
+// SendMessagesWithBody Send up to 100 messages at once, all of them or none, in this order.
+//
+// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+func (c *Client) SendMessagesWithBody(ctx context.Context, params *SendMessagesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendMessagesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendMessages Send up to 100 messages at once, all of them or none, in this order.
+//
+// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+func (c *Client) SendMessages(ctx context.Context, params *SendMessagesParams, body SendMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendMessagesRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateInviteWithBody Offer to pair. The code is shown once; a replay shows it again while it is open.
 //
 // Takes any type of body and a specified content type.
@@ -2919,6 +3212,21 @@ func (c *Client) AddPeer(ctx context.Context, params *AddPeerParams, body AddPee
 // Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 func (c *Client) GetPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetPeerRequest(c.Server, peer)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListQuestions Questions of workers, newest first.
+//
+// Corresponds with GET /v1/questions (the `ListQuestions` operationId).
+func (c *Client) ListQuestions(ctx context.Context, params *ListQuestionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListQuestionsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3534,6 +3842,53 @@ func NewAbandonWorkerRequestWithBody(server string, dispatch DispatchParam, para
 	return req, nil
 }
 
+// NewPutHeartbeatRequest calls the generic PutHeartbeat builder with application/json body
+func NewPutHeartbeatRequest(server string, dispatch DispatchParam, body PutHeartbeatJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutHeartbeatRequestWithBody(server, dispatch, "application/json", bodyReader)
+}
+
+// NewPutHeartbeatRequestWithBody constructs an http.Request for the PutHeartbeat method, with any body, and a specified content type
+func NewPutHeartbeatRequestWithBody(server string, dispatch DispatchParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "dispatch", dispatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/dispatches/%s/heartbeat", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewReadOutputRequest constructs an http.Request for the ReadOutput method
 func NewReadOutputRequest(server string, dispatch DispatchParam, params *ReadOutputParams) (*http.Request, error) {
 	var err error
@@ -3995,12 +4350,16 @@ func NewGetAnswerRequest(server string, message MessageParam, params *GetAnswerP
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
-		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
-			return nil, err
-		} else {
-			for _, qp := range strings.Split(queryFrag, "&") {
-				rawQueryFragments = append(rawQueryFragments, qp)
+		if params.WaitMs != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", *params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -4129,6 +4488,59 @@ func NewGetVerdictRequest(server string, message MessageParam, params *GetVerdic
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSendMessagesRequest calls the generic SendMessages builder with application/json body
+func NewSendMessagesRequest(server string, params *SendMessagesParams, body SendMessagesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSendMessagesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewSendMessagesRequestWithBody constructs an http.Request for the SendMessages method, with any body, and a specified content type
+func NewSendMessagesRequestWithBody(server string, params *SendMessagesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/messages:batch")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
 	}
 
 	return req, nil
@@ -4291,6 +4703,80 @@ func NewGetPeerRequest(server string, peer string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListQuestionsRequest constructs an http.Request for the ListQuestions method
+func NewListQuestionsRequest(server string, params *ListQuestionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/questions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "run", params.Run, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -5113,6 +5599,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/dispatches/{dispatch}/abandon (the `AbandonWorker` operationId).
 	AbandonWorkerWithResponse(ctx context.Context, dispatch DispatchParam, params *AbandonWorkerParams, body AbandonWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*AbandonWorkerResponse, error)
 
+	// PutHeartbeatWithBodyWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+	PutHeartbeatWithBodyWithResponse(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutHeartbeatResponse, error)
+
+	// PutHeartbeatWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+	PutHeartbeatWithResponse(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*PutHeartbeatResponse, error)
+
 	// ReadOutputWithResponse The worker's output, read by the hub that owns it.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -5147,7 +5651,7 @@ type ClientWithResponsesInterface interface {
 
 	// ExpandIdWithResponse The ids that an abbreviation can stand for, at most two.
 	//
-	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5228,6 +5732,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/messages/{message}/verdict (the `GetVerdict` operationId).
 	GetVerdictWithResponse(ctx context.Context, message MessageParam, params *GetVerdictParams, reqEditors ...RequestEditorFn) (*GetVerdictResponse, error)
 
+	// SendMessagesWithBodyWithResponse Send up to 100 messages at once, all of them or none, in this order.
+	//
+	// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+	SendMessagesWithBodyWithResponse(ctx context.Context, params *SendMessagesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendMessagesResponse, error)
+
+	// SendMessagesWithResponse Send up to 100 messages at once, all of them or none, in this order.
+	//
+	// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+	SendMessagesWithResponse(ctx context.Context, params *SendMessagesParams, body SendMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*SendMessagesResponse, error)
+
 	// CreateInviteWithBodyWithResponse Offer to pair. The code is shown once; a replay shows it again while it is open.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5269,6 +5791,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 	GetPeerWithResponse(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*GetPeerResponse, error)
+
+	// ListQuestionsWithResponse Questions of workers, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/questions (the `ListQuestions` operationId).
+	ListQuestionsWithResponse(ctx context.Context, params *ListQuestionsParams, reqEditors ...RequestEditorFn) (*ListQuestionsResponse, error)
 
 	// ListReposWithResponse Registered repositories.
 	//
@@ -5718,6 +6247,54 @@ func (r AbandonWorkerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AbandonWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutHeartbeatResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HeartbeatResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutHeartbeatResponse) GetJSON200() *HeartbeatResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutHeartbeatResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutHeartbeatResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutHeartbeatResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutHeartbeatResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutHeartbeatResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6259,6 +6836,54 @@ func (r GetVerdictResponse) ContentType() string {
 	return ""
 }
 
+type SendMessagesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *BatchResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r SendMessagesResponse) GetJSON201() *BatchResult {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SendMessagesResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SendMessagesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SendMessagesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SendMessagesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SendMessagesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateInviteResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6452,6 +7077,54 @@ func (r GetPeerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetPeerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListQuestionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *QuestionPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListQuestionsResponse) GetJSON200() *QuestionPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListQuestionsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListQuestionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListQuestionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListQuestionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListQuestionsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7207,6 +7880,36 @@ func (c *ClientWithResponses) AbandonWorkerWithResponse(ctx context.Context, dis
 	return ParseAbandonWorkerResponse(rsp)
 }
 
+// PutHeartbeatWithBodyWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+func (c *ClientWithResponses) PutHeartbeatWithBodyWithResponse(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutHeartbeatResponse, error) {
+	rsp, err := c.PutHeartbeatWithBody(ctx, dispatch, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutHeartbeatResponse(rsp)
+}
+
+// PutHeartbeatWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/heartbeat (the `PutHeartbeat` operationId).
+func (c *ClientWithResponses) PutHeartbeatWithResponse(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*PutHeartbeatResponse, error) {
+	rsp, err := c.PutHeartbeat(ctx, dispatch, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutHeartbeatResponse(rsp)
+}
+
 // ReadOutputWithResponse The worker's output, read by the hub that owns it.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -7265,7 +7968,7 @@ func (c *ClientWithResponses) GetHubWithResponse(ctx context.Context, reqEditors
 
 // ExpandIdWithResponse The ids that an abbreviation can stand for, at most two.
 //
-// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery or message; or the last 6 of the id of a Run, Task or Dispatch.
+// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -7412,6 +8115,36 @@ func (c *ClientWithResponses) GetVerdictWithResponse(ctx context.Context, messag
 	return ParseGetVerdictResponse(rsp)
 }
 
+// SendMessagesWithBodyWithResponse Send up to 100 messages at once, all of them or none, in this order.
+//
+// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+func (c *ClientWithResponses) SendMessagesWithBodyWithResponse(ctx context.Context, params *SendMessagesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendMessagesResponse, error) {
+	rsp, err := c.SendMessagesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendMessagesResponse(rsp)
+}
+
+// SendMessagesWithResponse Send up to 100 messages at once, all of them or none, in this order.
+//
+// Each message is one of POST /v1/messages. If one is refused nothing is stored and field names it, as in messages[3].body.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
+func (c *ClientWithResponses) SendMessagesWithResponse(ctx context.Context, params *SendMessagesParams, body SendMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*SendMessagesResponse, error) {
+	rsp, err := c.SendMessages(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendMessagesResponse(rsp)
+}
+
 // CreateInviteWithBodyWithResponse Offer to pair. The code is shown once; a replay shows it again while it is open.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7488,6 +8221,19 @@ func (c *ClientWithResponses) GetPeerWithResponse(ctx context.Context, peer stri
 		return nil, err
 	}
 	return ParseGetPeerResponse(rsp)
+}
+
+// ListQuestionsWithResponse Questions of workers, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/questions (the `ListQuestions` operationId).
+func (c *ClientWithResponses) ListQuestionsWithResponse(ctx context.Context, params *ListQuestionsParams, reqEditors ...RequestEditorFn) (*ListQuestionsResponse, error) {
+	rsp, err := c.ListQuestions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListQuestionsResponse(rsp)
 }
 
 // ListReposWithResponse Registered repositories.
@@ -7949,6 +8695,39 @@ func ParseAbandonWorkerResponse(rsp *http.Response) (*AbandonWorkerResponse, err
 	return response, nil
 }
 
+// ParsePutHeartbeatResponse parses an HTTP response from a PutHeartbeatWithResponse call
+func ParsePutHeartbeatResponse(rsp *http.Response) (*PutHeartbeatResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutHeartbeatResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HeartbeatResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReadOutputResponse parses an HTTP response from a ReadOutputWithResponse call
 func ParseReadOutputResponse(rsp *http.Response) (*ReadOutputResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8319,6 +9098,39 @@ func ParseGetVerdictResponse(rsp *http.Response) (*GetVerdictResponse, error) {
 	return response, nil
 }
 
+// ParseSendMessagesResponse parses an HTTP response from a SendMessagesWithResponse call
+func ParseSendMessagesResponse(rsp *http.Response) (*SendMessagesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SendMessagesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest BatchResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateInviteResponse parses an HTTP response from a CreateInviteWithResponse call
 func ParseCreateInviteResponse(rsp *http.Response) (*CreateInviteResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8441,6 +9253,39 @@ func ParseGetPeerResponse(rsp *http.Response) (*GetPeerResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest PeerDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListQuestionsResponse parses an HTTP response from a ListQuestionsWithResponse call
+func ParseListQuestionsResponse(rsp *http.Response) (*ListQuestionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListQuestionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest QuestionPage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8943,6 +9788,9 @@ type ServerInterface interface {
 	// AbandonWorker Give the Dispatch up. Signals no process and calls no peer.
 	// (POST /v1/dispatches/{dispatch}/abandon)
 	AbandonWorker(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params AbandonWorkerParams)
+	// PutHeartbeat Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+	// (PUT /v1/dispatches/{dispatch}/heartbeat)
+	PutHeartbeat(w http.ResponseWriter, r *http.Request, dispatch DispatchParam)
 	// ReadOutput The worker's output, read by the hub that owns it.
 	// (GET /v1/dispatches/{dispatch}/output)
 	ReadOutput(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params ReadOutputParams)
@@ -8976,6 +9824,9 @@ type ServerInterface interface {
 	// GetVerdict Wait for the home's verdict on a report. Only the Dispatch that sent it.
 	// (GET /v1/messages/{message}/verdict)
 	GetVerdict(w http.ResponseWriter, r *http.Request, message MessageParam, params GetVerdictParams)
+	// SendMessages Send up to 100 messages at once, all of them or none, in this order.
+	// (POST /v1/messages:batch)
+	SendMessages(w http.ResponseWriter, r *http.Request, params SendMessagesParams)
 	// CreateInvite Offer to pair. The code is shown once; a replay shows it again while it is open.
 	// (POST /v1/pairing/invites)
 	CreateInvite(w http.ResponseWriter, r *http.Request, params CreateInviteParams)
@@ -8988,6 +9839,9 @@ type ServerInterface interface {
 	// GetPeer One peer, by id or name, and its link.
 	// (GET /v1/peers/{peer})
 	GetPeer(w http.ResponseWriter, r *http.Request, peer string)
+	// ListQuestions Questions of workers, newest first.
+	// (GET /v1/questions)
+	ListQuestions(w http.ResponseWriter, r *http.Request, params ListQuestionsParams)
 	// ListRepos Registered repositories.
 	// (GET /v1/repos)
 	ListRepos(w http.ResponseWriter, r *http.Request, params ListReposParams)
@@ -9075,6 +9929,12 @@ func (_ Unimplemented) AbandonWorker(w http.ResponseWriter, r *http.Request, dis
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// PutHeartbeat Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
+// (PUT /v1/dispatches/{dispatch}/heartbeat)
+func (_ Unimplemented) PutHeartbeat(w http.ResponseWriter, r *http.Request, dispatch DispatchParam) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // ReadOutput The worker's output, read by the hub that owns it.
 // (GET /v1/dispatches/{dispatch}/output)
 func (_ Unimplemented) ReadOutput(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params ReadOutputParams) {
@@ -9141,6 +10001,12 @@ func (_ Unimplemented) GetVerdict(w http.ResponseWriter, r *http.Request, messag
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
+// SendMessages Send up to 100 messages at once, all of them or none, in this order.
+// (POST /v1/messages:batch)
+func (_ Unimplemented) SendMessages(w http.ResponseWriter, r *http.Request, params SendMessagesParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
 // CreateInvite Offer to pair. The code is shown once; a replay shows it again while it is open.
 // (POST /v1/pairing/invites)
 func (_ Unimplemented) CreateInvite(w http.ResponseWriter, r *http.Request, params CreateInviteParams) {
@@ -9162,6 +10028,12 @@ func (_ Unimplemented) AddPeer(w http.ResponseWriter, r *http.Request, params Ad
 // GetPeer One peer, by id or name, and its link.
 // (GET /v1/peers/{peer})
 func (_ Unimplemented) GetPeer(w http.ResponseWriter, r *http.Request, peer string) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListQuestions Questions of workers, newest first.
+// (GET /v1/questions)
+func (_ Unimplemented) ListQuestions(w http.ResponseWriter, r *http.Request, params ListQuestionsParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -9460,6 +10332,32 @@ func (siw *ServerInterfaceWrapper) AbandonWorker(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.AbandonWorker(w, r, dispatch, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PutHeartbeat operation middleware
+func (siw *ServerInterfaceWrapper) PutHeartbeat(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "dispatch" -------------
+	var dispatch DispatchParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "dispatch", chi.URLParam(r, "dispatch"), &dispatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "dispatch", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutHeartbeat(w, r, dispatch)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -9959,6 +10857,47 @@ func (siw *ServerInterfaceWrapper) GetVerdict(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// SendMessages operation middleware
+func (siw *ServerInterfaceWrapper) SendMessages(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SendMessagesParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SendMessages(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // CreateInvite operation middleware
 func (siw *ServerInterfaceWrapper) CreateInvite(w http.ResponseWriter, r *http.Request) {
 
@@ -10072,6 +11011,78 @@ func (siw *ServerInterfaceWrapper) GetPeer(w http.ResponseWriter, r *http.Reques
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPeer(w, r, peer)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListQuestions operation middleware
+func (siw *ServerInterfaceWrapper) ListQuestions(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListQuestionsParams
+
+	// ------------- Optional query parameter "run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "run", r.URL.Query(), &params.Run, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "run"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "run", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListQuestions(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -10847,10 +11858,16 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/dispatches/{dispatch}/abandon", wrapper.AbandonWorker)
 	})
 	r.Group(func(r chi.Router) {
+		r.Put(options.BaseURL+"/v1/dispatches/{dispatch}/heartbeat", wrapper.PutHeartbeat)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/dispatches/{dispatch}/output", wrapper.ReadOutput)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/messages", wrapper.SendMessage)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/messages:batch", wrapper.SendMessages)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/messages/{message}", wrapper.GetMessage)
@@ -10863,6 +11880,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/messages/{message}/verdict", wrapper.GetVerdict)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/questions", wrapper.ListQuestions)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/mailboxes/{box}/check", wrapper.CheckMailbox)
@@ -10906,150 +11926,165 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3rcts4uuCroLhb1Z1axrekc3rtX0mnZyY7k0nKyZ786KRUEPnJQpsC2ABoW5ty1TzNPFg/yRY+XAhS",
-	"ICnZsjt9Tv7Eoihcvju+G75mhVjVggPXKjv9mtVU0hVokPjplbh5bx6Yv0tQhWS1ZoJnp5ls+Onn5ujo",
-	"WcFK/B+IkKRkqqa6WPa+yvKMmR/VVC+zPON0BdlpNhc3WZ5J+K1hEsrsVMsG8kwVS1hRM+GK3vwD+IVe",
-	"Zqc/HuWZXtfmV0pLxi+y29s8+6mRSsjNtXG40bMCvyRiQfQSSE0vgMxhISQc+NX81oBct8uxP8gGVvDD",
-	"8UlqCa/dhgOUEvv0QNl2sy+ep2Z6U8KqFhp4sf47rBMIgd9mv//r34Tykpy8IMWSSloYPIb9LoGWINt1",
-	"RSM+NUPutJx/sBXTYcM9UFb4ZW88tmpW2enJ0VGerRi3n47D0IxruACJY78FpegFjMF0ZV+5H0jPGz42",
-	"h2z4/cb/SNXl2ASaqsv7zfCJMv32wyYx/E1ck0rwC6IFuaZME6rJSih9RkpY0KbS5GiIDczrs5XqYG8h",
-	"5Ipqi6UXz7O8ReeLI/MvwuhRAqO3Zo+qFlwBSpX3UswrQKgUgmvgSEi0ritWULODw9q+8b9+VWY7X6Ol",
-	"/E8Ji+w0+x+Hrdg6tN+qQz8uztgFyKcl1eQauCbXUvCLHNnk2jzUgpSCGJFxgCB1g5m5XnJ1DShfailq",
-	"kJrZ9dPw3G71F4+SPONNVWVf8uzm6YV4ar59qi5Z/VTgOmj1tBYGLDI7XdBKwW3uxpo5ep6xcj/DpsYL",
-	"hJNneimBloPfshWUM9Ho6Nu5EBVQnllkeoL9JZ4oHtZvLEvtMJ7hS6AXMf8VCm3mf9mUTJ+L6wTkC4vP",
-	"xKKp7lBqSTU8NdNkfb6JoNgZAEnxRicHvwAOkvq5N9ihT/F5VkvGC1bTKjFcD4LUSEq3sfiHnVlTYHrF",
-	"eGkG3IBSIbhqViBnWlwC35QO18vCqIozYsiKCF4AoVzoJUjif0qWVBFNL4ETcQUyJwqAKCgk6JnSVLdg",
-	"vQ+V7gxW2fAhou0s7vRrBtyIo1+yBfACygiAA2hwQ3cWlfdBmULDT0soLpE4y5LZnb6P0IF7zTfo+HIT",
-	"La+hYlcg14SVRirR4pKL6wrKCyALJpU+sIJ3RCPkTvPGCveHCX1rn6jN5XxaArf64xLOCIcrkFZiMkUk",
-	"6EZyKFGJaFipKdHsVPpHM/ktbuON/dnxi7AkKiVdm2+9Crq/5hlC1zmoptIp+RJgvidBXFBeQFXFw7Wy",
-	"FOmLA/L+rBJKD73U8PirCHelo5l9Kw6Exi6YzW438bhqdGDu0SH8e8iSdUXXQ+Aa4f9RpWVpivGL2RyW",
-	"jJdbiZshARHDPAKYx1O0h41p8y6FxauOSWWTLiJgJmWQWK0oL7tYC39swqqHqP7n19ZI3OSPBYNqQPyK",
-	"RhaQ/OqKVg1M60E7tn89jJjarj91JVSfBKqhnN3bGvCHtiFygytWGs2yH66DG6ZnhSg7w3lCvMN4otGF",
-	"WO1pcRKoio2u+42l5XomFnsabcwckFfWRh+TPB/sW/i+1tU2hDO23iRZTW0iWCxjC/UU/wFfNixL1WV6",
-	"7z22igm5/VneijNvzjk0RzgKUMxjvurAqiW1MT59DZqyapNby4iPt9m9GVPMzaK20ivvolcRKgWwWk/S",
-	"hKZSn7t3h6CZdRfSDj4GhvdGTw4CYQedG8OjL7sj59c+mGxg/6jv4qnG9v2hb5MrA2K7HHNgXFsqlHrW",
-	"cKMdOX4WdW1fMX/G3zRFAVCimlxQZvUlvo5/0TnlpeBJkz/Pfl7Vej1prG/s5GcphfzJyWe/C8avaMXK",
-	"GZUXzQpQ8/tHv1pOsrCZuaeO6QI4jTHLqrm4mdHVnF00olGB5eK36AVwA5pC8AW7aOzDuqI8GnhJdfTJ",
-	"L8MeWpBHZ2IxU4WoIT7URJMIyS4Yny2EnLOyxF/VgK9ciUt8Q0ItZlzo2YWkXNtFUGYAO6ulEIvZiqmV",
-	"4w3z2kI03O85/owiKH4QJFT80LsLOs8cuOJnvzWg0EyKH17Tq+4vcSudRYBcMU6r7s+EvNQSop/OBJ8F",
-	"GRgAEL/fG1eBUv3VGCiD0p1njF8x3V2jRXNnkaJmRQ8qeilKfESrSlxDPH4E/wBjZCs6r8A/RGkfkQqt",
-	"kANnczdDoA13bkbOrGDmjV5n04KcwQ1TWrUOHkOeFSt0jFHGaaHZFcQQD1CO1+u/nDdqjVuy1p8Dfvwq",
-	"orJYUm4NaPyotJDQf1g21p8ILaaMyaaZXkevunnaB1pSbo/BMXs4Tg4bi2mdrmCGrpI+CQEKmzB7KSnj",
-	"VqQhgQYA4qeF2b//IBsevylBsbKhFR4yzPkVhXS8iBW9mRmsoDpSMwm0WHaIA25qtxVHeu0Dt7f2QS2h",
-	"ENzKx1kQsVqIWUUlOt0brpq6FtKYBCsoGZ2hyMyzpVC6I0QqtoBiXVQxzRW0pnNWGUREA5nFGtpEFwZE",
-	"/OWjCRIqup791ghNZ3ATdIDZOlLZxt7nTXkBOn4XVZuFs4SV0AhpY97NGk6vKKscqyybeYwuQ19GGC2M",
-	"7gy6XvnPzgQKOiqleP5qhKba1P5m9XafKn3CN1Jnx+PcFch59ycdxeu0LiJa3KyTy+0O2TMC7Ph+aXln",
-	"Dyk74G/MAHCdNn/26XDYs+0zcsAY8g1E3oAp6+hvzdwYRo1KOXCbJLG01tfMSOMtnaYxhLfzsW77qtEo",
-	"6o6+FJX53+cb+4rWnILcspknXBNAdSNhR1ZZMH4BspaMpx3/RhAMnDBtvCx19DRMtg8fhFVrUAt7QtoC",
-	"IfYXAwtuZJX2z4BU6ahKD2sOGG7r7Q/t0F1gRmvpbiRvMdUB1SaiN2f3PrY0Wbwp37bnqC5xsHKCLlqH",
-	"9MmE8DNDJWdHtfoTnpN3jQYYU262KegjZ//zo//9Ih9bdhQNCMRNE179j0sgUlRA9JIpsmzmGOVRbWDY",
-	"CvKDLA9KYylWrQ2V1BY9JRZ89Mdb+OjRs9l0AmWR21brykUC+rESu1obBTCrHY4U/PjieX8dx/hxm3CB",
-	"RetQvMDaUok4QllKUGpXadT3AN7HoWiMOXV/GTQlIC+CXTOms531cxuszx2DeI1C882bqJPBvHYWB9Q8",
-	"QklfUEWwCvtJcfhdwhnXVBobcic6SO5lKgLwD3YFHFTH2nO6FG6cPd3wK5BswdDITfGxN6026HkuynVy",
-	"5Xvzty+kWKUl83gmQ03XlaBlKnxJNaZ+KeAlSEK1xnOBi3ovhCRc6CXjFwe9Rf2qBD84p9dvQ47RJNtp",
-	"2YALXq1nWjyCd/u3rS0CWkFatqrGUs+WCSL32UoMkg263yFyPJZ8YmDi6AgndMO3+8wtGbc0001YCcjz",
-	"QOtQd4rn3NLe8WqdsNW9wyRiyN8aaKxLT8/ENUevknsPEsHBhrdfJtVuy65bHpj6oZyuFViymBr25jNu",
-	"c/UiJ5KfbgSuH8AGanewpAblVC+cN5VGsWAVqNlKlGzBbCz6TkbZ8VFsZ7RxcTO6Fhx64538kBrOQnnQ",
-	"Mjw+Onm+s2UYxQe7UjM413NiHT9ESBIHpqOZn53kO8jjv0iAp0Zg5T4Zkbx4Tv7OXhGqyP/58O6fB1mf",
-	"FPYoloXUM0y+3AqDMph73T285Gtcan8L+9MgozK5DflN0W9HfE++LO6Z3n1GDA9SLaQiwgjDfCJ327m2",
-	"tyJ/ryO8DPXOVMM+rfvfWG4NKw2hupAmBlNAFbTyIbol5aVYLJKitPGC9GEoEO2u9aylK7+bmirVjWSt",
-	"mFJmUZM2Ln47Ij4/bgu4kKm5NQTbOId3KBaCaymq6JuiEgpsKIgVA+ZmZFB35fhEFpDzaW/lmWvfjRJz",
-	"UmB71w0s9w50aD2uXKpywJ4EZQN/dO7+GPMB7zvLo6JKz0Sj60b/AXkLOLsTrX/A7Ixfds46okC3flMb",
-	"O2MIA8M5djaa/4ckgNRSFO7kNmbGhRNelM22eJAgP8K2XVceU/8G1W0QQnd1DuYx8SeZD8dLRwj26dCf",
-	"Suta0Kqa0+Jyts+kJzT1d/Lj1lJcsXJfNQY750KFXD7PXW1QNArWJjnMxVN9pHXIQZ4Me4SBd+EE65Xc",
-	"LX2qR+9ujOTOWhKNV9df90DZgJYNL8wJcotCChwk/klqDXtwJ3XzwRyqN/EW0WCUBhZTch5VzHlroc8+",
-	"0YpT23kPyfKaOzpP9+aK2rPL8y4xJMxgGPiRFFWHObv++eBPT3Jn37Ea0jNqsMUkhljajJ+VuBrwPew1",
-	"NtUjUb/5EGgKgaeu4zZ26SJQAm7arMYoCjXhzTHE+LIsv5HYjTcTe4e3FePh4P+ogRhPqbutBwVHKgjl",
-	"Yk9zKMQKFPpp7bqJYiVEroBoCS5+GZ8Yj57/OLGGHmk5grLxykFrxJDCUM6qNzw3Sq44FPoPsR/R/gIp",
-	"92UjKd05C99zqF4gJ5jnbY1D8rDrErGMURn/vmTSnsslXIFUMH1MDtVqYTi/ww7k8i4KU1RRw7ShgRot",
-	"Jc8yd2QZIre06bv3hBazlO1TbexuJgwKO+R0vosZbCiOepfQ2n3RMRpOi0qUe/J+oUEOFadtilQvxscW",
-	"2SYXY0GXFzsJu2So+GY5ZKpYnETFQWPrCEVEUy4WVyIQ8yWWBxrOoiuYuR8bDe2hlWeMqxo6Dv/UgSCR",
-	"Y8R0tUX1kIvy2rcji9SuNIXic6ir9R3jC1Nqb9CL21s1jjewOPGA1U2XrgbOo+8CEywXoioHMjyGDVXn",
-	"VE+QSC2Gw5e6qbfx3dkhgh3o2ifg6oegtrsJN2DaDG51w7SbNILcbj20bWMJI6mn1RdOOrTXR1Iam9bt",
-	"mBhB0p1SGj51dEppmMH2qTSk46vpDSQWPKU0zq3cG7IcvVh8OLa2YZihDgkTMv0hzb42n72t48FAxHRZ",
-	"fuy/b/cXH/CsLTdxuvMNSAYy4qAQsoSS2FhIbnNErpcME+VAAmGKcMFhX5G+9C6zaJ1pAmtdc1s3xhhA",
-	"d18F+MqFLM/mkvJOWUbmhVintKNu0tq8ilKRtnXjeZ/GPp2dw96PcZK79JXavrTPuhZckgmOnkROwx+Q",
-	"tXdulWEX5rLEE7pMAtezforRo+bKtyvsNd3oLm6Stc8b/gqrlzbT1toOKYLDu0V2+ss4SfqWKrd52AXC",
-	"4bZ3SPfv7dJY4S7aqpl83VBdAsKGi8Max5VWw++UtDx38qMrTGmjBfne5RI/OSXmLUKJ661DtOsfspAA",
-	"Z0SC+foUM5DRBeRfE1cgz1DenhIu2qY0a9BRXrKZCyXm3DIsTyuUHivsar1tcMqm9jhvuN0Z5lQLDgTF",
-	"hDoLaSLPSAlQTzdw6SGyXfgA5oZMDdqUrjvbNhZb6LeU8Ko7KmpTcrvbf2fb6xW0qkB+p4h7PSfXqDW1",
-	"g841VQRrGMl8TZiOs8tdkupgm55Q9pnKSr1JJ3s9ZFOULURvw/t9ZHatj7GtEaNiot6Q3T0m7Z37iA4P",
-	"8dwR0gD1Pdbxo+E7nD4aPn34sNVHU2ePD8DLwbPHUKb0RLqyS9ztMtH7ihZAGEd2kVCwmgHX3yni8HBG",
-	"jpwtahNIMXnZd+xaNvNk+cMEhW2kzu4r490FkmYhwehBepCMx7QKqG3Gu0u4/ZLv2gIvyobtKTg3eE5C",
-	"fXFOMF+YCEkk/Iou5E6SObG5EeZ7i8X2DPRgmbb+dOT3MWEEfAhGc9o1Mhaf7PVebarqFAnZHqUYv8BI",
-	"D9MKqsX+t9yLFaY35/wv3b3BYjFiIC+FuHRl92M5aLBzNyTMmGvqWS0qVqy3o2is97ftMW19snnQaQdh",
-	"QGb7X7RH7WSjjOH8tPSR1NbdBFBFGQMRhDZ25feQREfcXyWRNo+m4w69UFyvqoTtMpXsE76/WwseC5Vd",
-	"HGMOdqk6VMTPbI8+mH1HBe+iC+4RfqAl46DUrM9J91Mito3CzLeX2A/u9tuFyoqq8dfNS5seuzEJ4tvs",
-	"BDnQ71mQt015ktpysN2U7WEnGr19UGwPWUzBN9A2tOolNjkF2OPx1l8Ycpq8Z2uD5jo7a9k9SUd5K7h6",
-	"zNyLMndZIoLFlIbWoh7sWul6uLi+XGmFNSUM/9TywqWqzlo3aKs6Md0deDmh/h5MPNxNuTi62LW/m6fy",
-	"PklsgGiAivvk2aHdUQL9SNXlQ/ZjBHOwAF6wXfMCXdHCbDBSuaR6gCM0KD1LMs690oGx1dZAiCZdeBQV",
-	"s2pdGZvanSkUZeXBXnoxj2kx7BuW/KaGYlwBjRG9IZktGhq2clhBsXVrkoG0gTxr6nI/JGmLeoaOj2yx",
-	"nhWrcqrjxjbqUjINs4CEO2rMROfHkCxhsBipzJjVkmwQCLXXGDIC7ZCIuJOveZD5p0L23VLMadkwnbXp",
-	"hEVcgHnyY8rnHJh8ssItYDY4MMorpgSWyQJfCDlQPuWZr1ej6FzOx+StLUyc8G9P8lZIIn12/MOzF1uk",
-	"kQbWm7g+Jeag1k4thCzjSzG+5FPsFRPBDz88S4F4iIV2DQaM01M/89DgZ4gP0kXj2inRKamZ5O7BuR7J",
-	"Txu6QW1lMtltbCG0tnHVmsH2mSZyPzxsYSlttESN8+/tUS00xbJNTFZ1Bbrry5lXorCZ+m2FdopdzIT/",
-	"F0XzpNxdMR4/Pe5L4v3InMHjaXKb45sblDZTaeEbePlP6yudcPkPp0QOeqgnWtM/eOcFq7JbV/D47Suf",
-	"KNN/oaxq5ECyzFyUayIWhNqrhTDy6ZoFYL4nYVrZGyvIfK0xZaYLybpNrt3uOp+ey9c9Ty4eiwjQxbhr",
-	"IceFK+6dsinmVG3XuMEcozbHHLArikZinLlkMg31EGK1KfBCrnOML7gf4oVG3gfRCzQPTGkETEXXs0T+",
-	"Y3pD2yZKcjEzlDFQaJu4kOafdIXhE1ZauqoB5BmxNdWnoVPZNvef2Gj9VrvxqYBbvSi16rZ+tuHRpe1s",
-	"OeBOaFvdTy17LEU0zxhfgmTpZKu4KnGy0cO4o26nq1XaVreb6HQkmRMO10+LJatK+6cW9dMKrqDKCStP",
-	"f//Xv3NiDG/zl8E+JS7NdzerLFHMicsaEw+i3lE6XEhaQLIT3SvQ1wA2dluLimlAVjQf0XQvCfCyba83",
-	"X5OKNrxY2h57E0iYNrVjjE7cAWekBa5SCrFoV/RsuoPeXe/a+RSRSC91gypAPxNL+15cCuKDthwbyWlH",
-	"URx6Oe/L8XOnXPnkKqaIP7S7SObPh/zOGAvJbU/m3nkMP9IRw69t+2NGIMGpo0Y79NRxw/YpbCTT6w9m",
-	"Fnd0G7prrcFrOb/3LXKe5OR6Ke0ziTdyPrGZAaV7jwPx3uAn/hZG1KFApa1St8tZal3bqw4ZX4i00fDy",
-	"/RujUc2YRoGSn/F+MX86sa0/USbYu0FJ70rQz/z7wWtFc7IyyMGMLkwBqxhw/eSUSKiBasYvCCUuiEwa",
-	"XoL8zNGDaXT9JazdHWLKJ73E+dfkmullWOaBb9tCtGzgjNDP3LVrJ67blL2SbNEoKO1P+y3xD8gnppei",
-	"0fFm9RI+82Uzx40oQnFVZp9+ZUwTxuNl+FT0g8/8M3/Z5iWi0XLecCNar0C5ZAe7FDOhx/13iiCZ4CzA",
-	"MH/HrsKu6BO9gmUzf/qTy4P83vzYa3ifYmgz6pgi2LKfaGHo5zOPfmsXhT92V/25aXEE2XBiuRqXgRma",
-	"dsdPcF9YjqYIlUCGruS0O6NE4dUCpBAlHJCXaKLaOYy+UZ+5Al4qcr00SlHVtACXAMPcG2eELcwHc3pQ",
-	"7vBgfp9bXzfWcJmdnhwdfeZeq+Lxgyny9bM/CXzOTsnX3//179vbg8+253wBLtXf9jNYMCNEspc1LZbw",
-	"9OTgqL3uNHrWHiax677tNxxctdmxq7DgtGbZafbs4BjHMTIVBcDhEmill/8PzQVA5RTqFd6U2Wn2V9B/",
-	"w1ey3n2oJ0dHvbtQDfYP64qy3u2nfem/cc/pG01KAaojpLLTX77kmWpWKyrX9mI/T3nERYUc36kD8k+A",
-	"UmHSrQSEHa2QTBRdK98wk0ClbI02vVC+NfMXM+XhCrRk1pE4BIO37pWHA4KRfH4htyEyO6Qpwio6B84W",
-	"XO+lWBmANYogU1qLI7199GOMUsC583Q8OAHcdd9bEE3oGm2seqzbJ9//cPSsZW68OkHhiU4rgi0Y8EJR",
-	"6yV4kobd1fFhlK8/BL82834CgrHs2u0a4TaveoC2XI7pPemqlzluT/iGu0IWfHQdq5XfkdCPYYj5rAGI",
-	"3fukknD8B1P6dXyTU3zr+y/pO73diXTru6nTozj/6H2HcUnjG3wRNddJI6Xd6KG7PX6LN+1d57dfHpDm",
-	"OleEJcjuHbd32O+B7lrE46ncmGfhellPUeE2j02iOvzq/74d49PX7UVpPeKaAHb3Rv1HAfo4t8eXrd0T",
-	"9O8i2z53l+lqRbCrEnEd6IyWvbb3k1vhSaUm7saZ3VF06K5Dw7OZa37XxdVL+8In3z3oXtia5qXohPF3",
-	"WDv8ol39ytXW7wW19p6328275/dJP1FOVoJ2XvqL6Iwg93k496ehv7IrW1fjQU+a+oB8YBecVmi4tSZd",
-	"iSrFPgTrb9qRemybv0E+N8aM7dy3B8LpQq/tOBcf7hquWUXa7+wxxVhdeBN1QlO0Dc4CSnv1Y9v2tttc",
-	"46u1BmUOf+GIZuF1ZmwgY+8IJ7WJEmRBZW7+BzyCW+dCtLWh9fvLrzoa093sffL85Mcfx2/33kEPPqSk",
-	"jdo7Pqxy+xgaSX2nHDZypA/vpkDb1QhecY0n/DswhXLuYy9Pu5s5OToi10vgxF1JiZ5tm43npUBOTo5O",
-	"7EtmSYCMyrnQZA7WhVCS7+NbL9Fi7rKekT3/xWR25Jz/QwX3hxZxkdg+OTp5pPnf2dTsUCZ0f674C/Ci",
-	"qzTQw8KR9OCGFrpao7XhdYeWAKOc4a7gGvRzoO/kwfDXXp02YLOZ5d0fbJ9CTS9WMClrlS3FNVk1xRKF",
-	"vKhKNXicZaU6/GqOcrGlvJE5UQFVmhyfRL5VspBiZZ1dcMGwngfVzBJCiPS84Tn5SNVlHuH0tSsKNaTr",
-	"Yv9nxEV9KjPLi8FhzGt+oE1p8/NNTXn5phw4Krq4gj/j2U6mrXNdywZGznxRdG8z/Pqgaqm9MWyAjlip",
-	"bB26jeldC7IC6o7sTBvjnJfKlfnxfekvVio7A+WEzucSrph11xeU2ynNjO0dBPq66w2wojliVldGarTY",
-	"XNzcHuIVosMngp/M129DCfBuyuWVuPnW9Aru56FVCk4ychggc7TV90cpL4tLG1toNNKEkRHzSLRblz6+",
-	"wtGbxCEnrjM3UizThC0IVZfW+PTkY4hlmHTiSvhB19JeaCdlDK9sk7dNU74GuMSqhyHDHW7qClvxueh+",
-	"0je1ru2lhGH4Xe4jtRcUdVJEX6SKQdYYYFgIuRWLfFNOqvge14c1483B8qng1Zq4DBurrRw15kRUZfBb",
-	"nRFsPuh9pWqEmCPiTRvvL4MO/E7FEZASClaCCneJYcjM1emfEi3igxw5t/lC5Pvoxo0nhAOUxCXh5yTK",
-	"psfRXDneAXlJfOG8DZE5VlWdyOhff/5Ifv/Xvw/ts8ThAHjZdqTajQkfSSjHdzzddmPx4daeDhkf78/6",
-	"bvs6JKj4dSPpvFqT0EXg/tRsJjTUa7dsU51sUlmOH9QloQHt0+R7+NX9dTseZrsb/t3vHsH9Gl+fNhjF",
-	"C1eX7cH16kbbBcKOxcYA/dJfn3MfOE/L90+U6bcfHhYjbisDyHASCMlXsxU8FY3exykrzk1zc2gRcwQx",
-	"JNL1eVr7eMJ22cSm9D1f05YvtoTdD+N8M9avbXP7X13EWsqNiCa37hteEn+rlSGq6D5QY1DwNbFNdLxk",
-	"ICF7xhgfO5FWlMU/JCn+M2Tg//lFRbdYYkBieJjsWUgsxQq+U350InjQp4OiQgHXPW9vF6M1Zea0cGhv",
-	"21Ujp2NMnXrjL+X9Jo2rzl3kj8z6nQuzh9wqFnp70OqLhdUWBn0HBOskRIndWtVSXHMieAFnljwqusaH",
-	"mNdHLyjjbcIKU0TU0LG9bFv7lj584/zBU+971wf/wVguXBMwAFW7xD3I0qqyY6XAkQ+FkcvyPdzBDHok",
-	"jvCXuzwyM0R3Howgbd/hhfFZe+GFM5sHaMUf8QV4IYfVBSkbbllmH/l0lMk2NTbE4y7olW8CWsIUIx5+",
-	"Nf+Nnn/S1JhwV7vrILZ2Vz+mgzq6iGaCfvZwPDJD5digE2NfBjxtHkrF+OUIVkKL+EHxeO46vu8mHr4p",
-	"/1douf/Qzq8LpjRIKNGqUUwLybp+LQvuUWl8bhvWf5PS2N/T8MjSOLpMYICbArzXe8Sjs07tuPb4jJm9",
-	"xN63cUBeEtmi3Agn607UjeRQEmoLEZL4D9xnQz6HX91ft+MpyL7Z/LRwjBvTf4PysXvjwiBSba/B/UTn",
-	"3Gi+rEb0GiAbo9OjYzwq59vaDktM26b2zywwXY/gB5aXDR9JZXXJ0fmAx/8V46VKpl8bmyR0pSfHB+TN",
-	"otOkHGP/hJKKXYHvex37sJjyeT8zm7RtVKmvoGDK1eCUOWl4Bcq2zraMj3+5SGFbuRR3UYdWPGymiGPe",
-	"gF3PZmjAHgrPG/7N6obQj/6xtYO/RmA46z9YQ/NwT8B9ifcnV4ll26Qbq9iM7wJdbYFWK2OGE//Np8Ov",
-	"suHj0v8OqEc+fvB4wCPVXRjJg2kvBtCee/ynBisBHcAxZcaWGmKaZ4T5bbBw6K9ISNtoRvLcDxn/vbKt",
-	"/xj+fIU3lPqyy+9aijkg55QpVz4bKQpMzwFeuG8WQq7a4PRW3HsYGikNmgYfXV+ke1BOMlna90jdCiFR",
-	"+74/WyZD6Ir18NnIlmoQYb7Fv5Cu/HhNrkGCtwRi2rAkMHzAs2rjo62m+tPLj6gx4CMr/ahx2IBY8X3K",
-	"9qXnzXgH5J/ODsTyHpXCvBML+PHwq/lvVK3fiRQsGzy4Yg/97kZAfIZy++ePFG1jPFUxDPEo263WVsjj",
-	"0sxLE1Wx+7ESEFVppsSCsI3DhM3ylyBqcI0NzBCn5vzub7p2fd7sZRHmbTzeKxK3uCSKrg+CKxYPBTbF",
-	"qYKFtgcC8mbx9K0Lb4GzUcx7K1oCxi5ttJNqD8IzLNomtYRCcNv2ZmbLcTfPCLZX3H0panfpslFg85Jb",
-	"ivDk4BGCustSRKu8PESyXX0TDyPPXMO9reTZ0SPLs+BTIlxc/wHM9ZOlVysMv3N19ULmLiDHRRu9RbPb",
-	"rNQcs3NfEqlhS5F5GN2GP1Svc+zbWXjXzvVSKNt+AuyBnJbr3Le4E5J8j++7LmdPiG+cf2bLenxkAxud",
-	"tEO6Yh+X6GfGdQGYVG0PlfqOxT33YsAHLuyhUj96Ikp82ci0f3C/RT7jU++/zAdnJNQVwIV0CcvxvLRd",
-	"wGwJJdNJyo5IcrD0p9ODafCE8ilqp7RNdwEbrdilL8Cf6bzRaZP1sGeOAPjoSkJsckS7YdUQQug2/QiN",
-	"rH75YiBib8mweGtk5dpOqdPDw+OT/zg4Ojg6OD79j+fPnyH43ND+2qjMVmF9jTpIqPizFdvRA09q0SNM",
-	"0onH8G70zjOzk+iBS4T4cvv/AwAA//8=",
+	"5H3rctw2uuCroHq3KnEdWjc7Plnpl+1kJt6Jxz629/hH7OpCk1+rEbEBGgAl9bpUNU8zDzZPsoUPF4Js",
+	"kOyWKMWZzZ9Y3WwQ+PDdr19nuVhXggPXanb6dVZRSdegQeJfz7m6AvmRMv36vfm7AJVLVmkm+Ox09ou4",
+	"IqXg50QLckWZJlSTtVD6jBSwpHWpybMj819Gjojg5YaUQlyog1k2Y+bnX2qQm1k243QNs9OZWWG+VrNs",
+	"pvIVrKl531LINdWz0xnj+tnTWTZb02u2rtezU7fybM24/eAom+lNBfZZOAc5u8lm14/PxWPz8WN1warH",
+	"AndOy8eVMA/J2emSlgpustkLcf3WnHz7kLLmp5/qo6MnOSvw/0CEJAVTFdX5qvOVP1pF9ao52UJcz7KZ",
+	"hC81k1DMTrWsIT7lml7/Cvxcr2anPzbHUFoyfj67uclmL2uphNzeG4drPc/xSyKWRK+AVPQcyAKWQkIf",
+	"oO0PZj07+OH4JLWFn9yBA5QS5/RA2fWwz56m3vSqgHUlNPB88zfYJC4Evsz/9Y9/EsoLcvKM5CsqaW4Q",
+	"Npx3BbQA2ewrWvGxWXKv7fzK1kyHA3dAWeKXnfUsPp60sPN4GztvstlrUIqewxBM1/aRu4H0Xc2H3iFr",
+	"frf1P1B1MfQCTdXF3d5wexZ09HD8xmxUgqoEV4Ds860UixIQKrngGjgiEq2qkuXUnOCwsk/8x+/KHOdr",
+	"tJX/KWE5O539j8OGPx/ab9WhXxff2AbIxxXV5Aq4JldS8PMMyeTKfKgFKQQxLOMAQeoWa9g8sn8pKpCa",
+	"2f3T8Lk96m/+SrIZr8ty9nkPDmvXmjt8nrNimmVT6wXEweuo1zDPxXpNebGNPxZclGlFBM8IVYRyQuV5",
+	"vTYgvIRcC3lGYF3pDRE8B8NjJRBmn8MjIX5pWKvkBtwHVEq6wb9XEmjRt13N1lDMRa2jbxdClED5zGKX",
+	"p6Df4pPHy3pIz1Igj9+wBZzPYbdi8Tvk2mzoeV0w/U5cJXAjtyBMnILqFi0VVMNj895Zl7Kje24tgMRy",
+	"rZOLnwMHSf27twh2WweoJOM5q2iZWK4DUmqg4g4W/7D11hSYXhix9w5UXeptSK1rHfY7RNWv/XMOb0ur",
+	"kbUR9g0HshSSAM1XxN1sRhg3iMkkEbLoYOTQG98D104GbeNqBzZ+R1lzniQkGC8MaLegkAtusE3OtbgA",
+	"vn2wq1VuxPoZMSzA0hrlwpAb8T8lK6qIphfAibgEmREFQBTkEvRcaaobBLsLR9kbwWTN++i5tbnTrzPg",
+	"RnT8NlsCzyGmuB6EdEu3NpV1QZm6hpcryC+QTIuC2ZO+ja4Dz5ptUfTF9rX8BCW7BLkhrDAShOYXXFyV",
+	"UJwDWTKp9IEVkgPSO3NaUqwc/TCiG9lPVIpfA7ey/gLOCIdLkFa6MUUk6FpyKHZGf4f6H8zLb/AYr+zP",
+	"jp9tM26vLtxdS+i7rj7+EcF8IqGZU55DWcbLNWIG8YsDcsF5KZTue6jm8VfR3RUOZ6YW8giNfW42JYBv",
+	"x42rkm76wDVA/4Py3OIU4+fzBayY1U5G2U0fg4hhHgHM31N0hq3XZm0Ma+sIDaps48WIKHhp9Yr2re2h",
+	"KXX+/skq9Nv0sWRQ9rBfUcsckl9d0rKGcY3Aru0fDyumjust5ITok0A1FPM760XewO5DN7hkhZEs01Ad",
+	"XDM9z0XRWs4j4i3WE7XOxXqizUmgKlY/77aWlpu5WE602pA6IC+tPTWsleFT+LzW5S6IM7TfJFqNHSJo",
+	"LEMb9Rj/Hh82JEvVRfrsHbKKEbn5WdawM6/OuWuO7ihAMYvpqgWrBtWG6PQn0JSV29RaRHS8y+nNmmJh",
+	"NrWTXHkTPYpQyYFVehQnNJX6nXu2D5qz9kaaxYfA8NbIyV4g7CFzY3h0eXfkqJyCyHrOj/IuftXQud93",
+	"dXJlQGy3Y2zpjcVCqec1N9KR49+iquwj5p/xN3WeAxQoJpeUWXmJj+O/6ILyQvCkyp/Nfl5XejOqrG+d",
+	"5GcphXzp+LM/BeOXtGTF3Psw0PllP/rdUpKFzdx96ogugNMos6xciOs5XS/YeS1qFUgufoqeAzegyQVf",
+	"svPafliVlEcLr6iO/vLbsEYL0uhcLOcqFxXERk30EiHZOePzpZALVhT4qwrwkUtxgU9IqMScCz0/l5Rr",
+	"uwnKDGDnlRRiOV8ztXa0YR5bipr7M8d/IwuKPwgcKv7Qe1JanzlwxZ99qUGhmhR/eEUv27/Eo7Q2AXLN",
+	"OC3bPxPyQkuIfjoXfB54YABA/HxnXQVKdXdjoAxKtz5j/JLp9h7tNbc2KSqWd6CiV6LAj2hZiiuI14/g",
+	"H2CMZEUXJfgPkdtHqEJLpMD5wr0h4Iazm5EyS5h7pdfptCDncM0UOimc78ugZ8lyHd8o4zTX7BJiiAco",
+	"x/v1Xy5qtbHuMtT+HPDjR/Eq8xXlVoHGP5UWErofFrX1/UJzU0Zl00xvokfde5oPtKTcmsExeThKDgeL",
+	"cZ2uYY6uki4KoS+zeXshKeOWpSGCBgDiX0tzfv+HrHn8pATFipqWaGQY+xWZdLyJNb2em1tBcaTmEmi+",
+	"aiEHXFfuKA71mg/c2ZoPKgm54JY/zgOL1ULMSyoxQFJzVVeVkEYlWEPB6BxZZjZbCaVbTKRkS8g3eRnj",
+	"XE4rumCluYhoIbNZg5vowoCIvnzkR0JJN/MvtdB0DtdBBpijI5ZtnX1RF+eg42dRtFk4S1gLjZA26t28",
+	"5vSSstKRyqpexNdl8Mswo6WRnUHWK/+3U4GCjEoJnr8apqkSHkt6PbfnVGkL33CdPc25S5CL9k9agtdJ",
+	"Xbxocb1JbnfQP2nX91vLWmdI6QG/AJV6AVa13sNLViunMCUCCXoFxLwTHZW5UJooQZZUZj4sRZ6Sv7EX",
+	"hCryv9+/+fvBrLuvttpuBPbBO3r1OsQAR/UjLWuIHAvLVNQYt3oBUKmwYZBkKcWanAvGz4ngTfiMC46B",
+	"ZH9ZlRTrSiM7k2uGciUQBcpYDmm3Zv8F9Pq97tdcHjRJaFpp/oUZqtukdeYpvVQTK8wDVmmfQylyIY2p",
+	"1L/UC6NN1yrl9a+THKZR2edGhO/oaY8hvJtjftdHjRqibumAUzP/+2zrXNGeU5Bb1YuEPwuoriXsyV+X",
+	"jJ+DrCTj6biZkR49bgkbEE/5KwxnnsJxZXUhqIQ1q3e4EPuLng3Xskw79UCqdFCyc2sOGO7ozQ/t0m1g",
+	"RntpHyRrbqoFqu2L3n67d8ym0eJV8boxvtvIwYoRvGiiGCcjEtMslXw76mIv0bmybwjJ6P/zbe0gihA9",
+	"Pfpfz7KhbUchpIDcNBEK+rACIkUJRK+YIqt6gaFB1YguK5Ri4bUS60bxTqoYHc0nBHaOd0o3W9e6bsWZ",
+	"I1+/1qULH3UDbHGqnNltf3jpx2dPu/s4xj93iTHZa+0TtlYBTwjhopCg1L7cqOs2vosX2lgA6u48aIxB",
+	"ngdleEhmO5X5Jpgse0Z+a4U6v7drRiPAzVscULPoSrqMKoJVOE+Kwm8TA7ui0hgee+FB8ixjYaNf2SVw",
+	"UC0TwclSuHZGWM0vQbIlQ8soRcdetdrC54UoNsmdTxakMYp0mjMPpypVdFMKWgyYFgp4AZJQrdGYdKkS",
+	"SyEJF3rF+PnBZAaEhKrczLV4gJDIl501AlpCmreq2mJPEiO3E67ucpQYJFt4v0e6wVAyl4GJwyN8oVu+",
+	"OWdm0bjBmXYCWLg8D7QWdqdozm3thY977CHyb2v1vAdedLIunGDzf45wk0HF2r3kDS83CePDuw0jDvOl",
+	"hto6tvVcXHE0Zt1zkAiR17z5MqlHNPxnRwuwG9Bsq7UFi9F7sshJk10cuVL96wbgipe3H570Mt6OlT6W",
+	"TLRkJaj5WhRsyWxGxq20zOOjWHFqskPM6lpw6Kx38kNqOQvlXlX3+Ojk6d6qbhQlb4uBEGLKiHV/EiFJ",
+	"nJ4RvfnJSbaHgPmLBHhsOHDjp3r2QI4qYypIPcd08Z1uUAb9tX2G53yDW+0eYTqROChkmsD3GP625NHo",
+	"w+KOBSlnxNAg1UIqLMFpo0mi2sQFeHZCfy/0PA/1IQVDPk0QzKiiNSsMorrAPoYUQeW09IHqFeWFWC6T",
+	"rDQ4XO8HA1GR3MwbvAqeTqpUO56L/k5+Pq6047cD7PPDroALqdw7Q7CJ9nm3ei64lqKMvslLocAGRFne",
+	"oz9HFkKbj4/kwrnIzk6uxubZKD0tBbY37fSKrpvYqMNrV1zR+KlB2fA3Xbh/DEVCps51KqnSc1HrqtZ/",
+	"QPYOvt2x1j/g7YxftIw3kWNwq66MntF3A/2Zpjan5Q9Jg6qkyJ0pOqTGBZM1Zldtrv1iEwVbvlNEXHGC",
+	"HsCDaPeBtaV2P1k0aGIdEq+7AVUWE+QWIWzhZnt3Dg1iekzyA1wvHYWZMmgylm+5pGW5oPnFfMpsRLQ+",
+	"9vKVV1JcsmKqQq29kxRDkq0n+CZbIcqiSBK9S3TwKRB9QYhkaCksvAdxOs/vfnmNHXwPsc7EyRoUjXfX",
+	"3XdPZZOWNc+Nlb5D8RcuEv8ktYcJXHbtqKi76u17i3Awys+MMTmLyo69AtMln2jHqeO8hWSN4i0d1JO5",
+	"+yZ2K98mToepRX0VkKJsEWc7BhJiFknq7DqvQ95UBbbKyyBLk4q3Fpc97pBJ438dFPWHD8G8ENxrO8dj",
+	"tzkCJdxNk24cRfpGPGYGGZ8XxTcSH/Oaa8eeXDMefBEPGuzymLrffpBxpAJ9Lr63gFysoZW1olgBkXci",
+	"2oKLEcdG7NHTH0f20EEth1A2JtyrjRhU6Esm97rwVi0kh1z/ISot6l8g5VQ6ktIt8/yOS3WCZcFiaIqP",
+	"kva3y5A0SmX8+4JJq09LuASpYNxyD2WkYTl/whbksvYVprCignFFAyVaip/NnBXVh25p1XfypCGzld0d",
+	"+/Y0IwqFXXI8p8gsNmVB9V2vYzBkGfV56PD7pQbZVzW6zVI9Gx/aZJP1j5WWnu0k9JK+qrhVn6pi7ySq",
+	"2hvaR6juG/P6uNqdmC6xbtdQFl3D3P3YSGgPrWzGuKqgFYNIGQSJPC6myx3K+lwk3T4daaR2p6kr/i/v",
+	"lPszNsl4sALEkRB3Kl4yqql/iSC/jVoDkeVdStj8taZNvVZUtim1bdtETmJEXlt/zJFWHCMapt/aA/F6",
+	"v//d+X0giTGe3yw9zvfbFxI7dIPJYWFpqwRKoXpMjndQlZtbxijH9NTeSFDn4Lhe6pTvoBL3WCd84arJ",
+	"PezOsVRhKcqiJ+2t37J0gbkET69Ef06Hrqtd/P92iWC4uaZRuPs+qO1vc/XYIr1H3bLFRq0Wd1oPbdtO",
+	"y5DbuL6JL+076wNR/rY5OkT1iLrjzWJsEcYYtZvFpm2bY+lq/ACJDY9pee+sotJn6nk9JplyFgqZkmms",
+	"lqORK6qIhFzIAgrs28UU4QL7m4EkF1DptKk7Gd8Qga9t75EVRCxdJ7EVEHdasqYFxp9drdrBJC14bMy6",
+	"V+YPa5v3YZB2OxAuawXFKWGaADeXdcX0StSaUE5guYRc4/Wt6YYsgGjJzH2eU8bjZOSmnK4pI3Yro9XL",
+	"dzBXWyHUBmqxQ8variGy1KqZb2FmCuV9N7ue7OsGVw3+ZjYf8WrFyqhPmi8gmiKUlT79LNpnmm6bEMXO",
+	"Pcx6kKsrWX1ppQGmpLxVNzrzsqFVe1rVaaumjNJedw1neN/ulEGffj16GBUvfCsZ33vAulhdQiOunryc",
+	"mt+jIrR3Ly+7MVeRlFARJHA97xodD1qX1eyw0xWsvblR8+JdzV9gefW2vGpauAkOb5az09+GUdL3fLvJ",
+	"wikQDjcdZ6V/bp/OT7dRAurRxw3WJSBsqDjscVgXqPmtCmQWLNWFktZakO9d3cqjU2KeIpS4NohEuwZn",
+	"SwlwRiSYr0+x2gVFsX9MXII8Q357atSG0DVvAzoSO+ZdyDEXlmB7KjY7pLCvUrxFKdvS413N7cmwfkdw",
+	"IMgm1FnI4HtCCoBqvMNc5yKbjffcXJ8GR+vCtfrdRREOrTETPguHRfMeBeKN7dWc07LEZBD3eEauUGpq",
+	"Bx2jD2KTBbLYEKZj5cEVRPT2EQx9KVLq6HU6D/c+u7btwHpr3m10t28tpu2zHRWudpZsnzGp79yFdXiI",
+	"Zw6RerDvoay6eg9XDh5qzKard3LgvAde9Jp0fVU5I35DVyTSJqK3Jc3BdT41qiirGHD9nSLuHs7IkdNF",
+	"bW4/Fsr4lqKrepEstRvBsK0yjamqq5x3a77t7JyySdpwbD+HylZXuVqIz9lO1TTpQoWOgHOLZyQ0QMkI",
+	"1qYY21HC7xhKaxU0EZsjZr63t9hYSfdWBOGtJn+OESUgbp+7nZBOGkpA+5BxQsnCWAGGzwsFxC9uZLtB",
+	"YvzyO+xjPynd3AuW/9th7INhVRqVvP2Vdl4Opfx0ZkLUZXmK6GStcsbPMXmCaQXlcnrq6aTfpA/nPKTt",
+	"s1lPSZ+ttRLiwrWYGso0h707f2JefF3NK1GyfLMbqmFvK9u23/biMR+0Wp8ZkNleb41fJ9kUrj8LPe3d",
+	"sOXCAVRREl4Eoa1T+TMkryPuJZgojkMrZI++f64va0INHgsXhu9v127SQmUf17WDXap9Bt7PfELn4dSJ",
+	"NrdRK+4Q0acF46DUvEtJd+PutmXY3LdSm+bupu24alnV8OPmoW1X8xAH8S0lAx/o9ufKmgaUSTHW21rV",
+	"9msWtd49z2SCxODgZmqat6bj4h0ab1zSIU3YO0m3cK51sobck3iUNYyrQ8ydxK02SUSwGFP2tKh6O1W5",
+	"foWuB21aYI0xwz81v3DVH/PGo96ITixqwzjJSBHWPbGH2wkXhxf7Ng7zWN5FiS0Q9WBxFz1buDuIoB+o",
+	"urjP3uNgNH7gOds31d6VJs57cwlWVPdQhAal50nCuVN4EdvK9s4LSpUXRz04tC6NTu3MU0XZREHPISmG",
+	"PXKT31SQ3z77yaDMDs27Gz6sIN+5o1pPJl42q6tiGpS0pbt9dh1bbub5uhhrFLaLuJRMwzxcwi0lZqLL",
+	"ecg/NLcYicyY1JJkEBC1E9CNQNvHIm4Vtugl/rGkmnbDhXHeMF4I4ZhF3Gbh5MdU+CIQ+Wgde7jZ4Fko",
+	"LpkS2AwD+FLIniJpT3wdx4+LXhyT17b9wEioZJS2Ql3Gk+MfnjzboTIjkN7IWMeYgho9NReyiIf1fc7G",
+	"yCtGgh9+eJICcR8J7RtXGsanbjK/uZ8+Oki3htFOiI5xzSR1977rgVz+oYnlTiqTPcYOTGsXr79ZbMpE",
+	"rrvdww6a0kB+qTfVQi9P23ttXZWg276cRSlyW/zW9GFJkYt54f9B1jzKd9eMx58edznxNDyn1zxNHnP4",
+	"cL3cZqzSaute/ts6SEeiR/1VBr2u45ExTPfuBLYiu4kqNPtJoedHyvRfKCtr2ZN3tRDFhogloXbkKQbR",
+	"XUsgLKEgTCs7nY0sNhq24wlVU6+y25jRjsvXfZ7cPNbloYtx39rIc9fCY0ynWFC1W3smY0Ztr9mjV+S1",
+	"xJSFgsk01EO03laVCbnJMFTlfogZf94H0clZ6HmlYTAl3cwTGcrpA+2ayszF3GBGTzuNxPDFv9M1RuJs",
+	"kiclFYA8I7ZzymlosLrLrD+b+LHTaXyy7k4PSq3aY05spH1lG3L3uBOasU5j2x5K4s5mjK9AsnTeXlzo",
+	"P9rOadhRt+dw85B7uHWdDiUzwuHqcb5iZWH/qUX1uIRLKDPCitN//eOfGTGKt/mXuX1KXCL+flpZoj8C",
+	"bmuIPYhqT+5wLmkOyQa6L0BfAdg0gEqUTAOSovkTVfeCAC+arsCLDSlpzfOVbQ08cgnjqnZ8oyOzqQ23",
+	"wF1KIZbNjp6MN/697VzJjxGKdLKAqLKTf1na9+KyWe+1U+pA1Qmy4jC3ZCrHz62qWZK7GEP+0NQqWeES",
+	"UoXjW0geezSN09/wA5kYfm+7mxkBBcdMjWbpMXPDtleuJdOb9+YtznTrmytczw1/+943wnuUkauVtJ8Z",
+	"tRfkI5tkUrjnOBDvDX7kp8OjDAUqbeMXu52V1pUdwc74UqSVhudvXxmJatY0ApT8jLN0Q+IHdixHnrDC",
+	"nZBXBawroYHnm8d/g80n/r2EL7gvw9NOnpF8RSXNNUiVkbW5HEwOxGzCkgHXj06JhAqoZvyc0FCmUfMC",
+	"5CeOHkwj6y9g4+blKp8/FafyY8JK2OaBb85GtKzhjNBP3JV7ENdT0o7fxdoF+9Pu+KcD8tGVSESH1Sv4",
+	"xFf1Ag+iCMVdmXP6nTFNGI+34asdDj7xT/x5k+KKSsu7mhvWegnKJTvYrZgX+rv/ThFEE3wLMEwFs7uw",
+	"O/pIL2FVLx6/dCm135sfewnvs1VtciZTBMdTES0M/nzi0W/tpvDHbqy1ey2uIGtOLFXjNjDZ1574EZ4L",
+	"K7wVoRKIyzkwpz90Wvd//K4EtyejROEYLZKLAg7Ic1RR7TtwpP0nroAXilytjFBUFc3B5VIx98QZYUvz",
+	"h7EelDMezO8z6+vGsmhz0pOjo0/cS1U0P5giXz95S+DT7JR8/dc//nlzc/DJzlfKwVWN2BZBS2aYyOx5",
+	"RfMVPD45OPIssfVZY0zihCk7JiG4amfHtoQYOK3Y7HT25OAY1zE8FRnA4QpoqVf/F9UFQOEUSmJeFbPT",
+	"2V9B/4KPRBUj+MuToyPXlkM75dXc/mFVUutBtLwsxf0xMBIT/StNCgGqxaRmp799zmaqXq+p3Ngh1h7z",
+	"iIsKObpTB+TvAAWWfeUSEHa0RDRRdKN8n28CpbJtT+i58hMlPptXHq5BS2YdiX0weO0euT8gGM7nN3IT",
+	"IrN9kiLsomVwNuB6K8XaAKxWBInSahzp46MfYxAD3jlPx70jwG3PvQPShGEXRqu3E6e+/+HoSUPcOCZM",
+	"oUWnFcGuRjiTynoJHqVhd3l8GJV+9MGvKeIYgWDMu353npkGjiPZyC5Fvwe3XLryHfGqU4RgLXxDXaGg",
+	"QjYSxvLviOnHMMTU6ADE9uzUJBx/ZUr/FE8traika9DYbuW3rzODdbMvte3H7Rils0gDBMdqItKrOP/o",
+	"XZdx9QdbdBH1q0tfSnPQw5dWv9vhyV9x2N7N53vEudY43ATaveFAKteq/Y5411w8WuVGPUNnXYxRYXLd",
+	"NlIdfvX/vhmi05+aocAd5BoBdgMJSdcPA/Rhao8HC98R9G8i3T6zxcyGQWKjQuL6zBope5XZ+mtknlRq",
+	"4qYr7n9Fh270L9pmrsVt+66e2wc++oZ8d7qtcVqKLIy/wcbdL+rVL1z3i0mu1s40vrm5ublH/IlyshK4",
+	"89wPXTaM3Ofh3B2H/soubYmWBz2pqwPynp1zWqLi1qh0BYoU+yFYf9Oe2LOKp1RWdSIzBQNZmdEMsfDF",
+	"pn6XVGk0Ou2QsQwtKYUtBNCigjW6r9dWhxDExSkycuU+QR0f1U6EW9A8D8grXGlrmC4RPO+AxSgcmPZ1",
+	"EBenI86/rXUzf3MKBjU9Ajf7u2ck7s7BTHFBHOR7d9R9TzeNtuM6KBpJriy7c/zQmoZGzT4gb3i5ad2q",
+	"a13dzFbbE6FtK+hewWW0c9vdeQJO2AZi05U49lbUXLOSNN9Zu9uYEQfo+N9WfZomuOF6O7W1u/Y/3t7j",
+	"i40GRcSy8TlYeJ2ZazH0JJwaEgbLKkEAfUrWWxYdrW//fnJxSwW0XuUfTp6e/PhjPF0u5WbeWbG7T9Uh",
+	"agF+v9rah1bXdnxrhvjh/W5ojBnKEVfosroFUSgXD/EKQvswJ0dH5GoF3NhxVWXFmUsv9WItIydHJ/Yh",
+	"syVAycONTFiA9YkV5Hvzc59u/mibJxth+m+mhETRpj9UE3nfXFykh5wcnTzQ+9/YWoNQQnl3qvgLdMU9",
+	"ugw5oh5c01yXG1SfvTKkJcAgZbhRuL2OO3QG3p8QDiOMe4wQs727g+1j6HeAJXlO7q7EFVnX+QqZvCgL",
+	"1eufYYU6/KrhWsem31YqUAlG/Ts+iYIFdrw3em/hnGGBGoqZ0NgJ3ecZ+UDVRRbd6U+uYD6LVEQXp7GV",
+	"u0i0Z8RFNlHvfNa7snmsWVtIHxpxzztj2BfwI2zcBhiobY7183VFefGq6PGfuGCbd3zYjvlNxEnLGgYc",
+	"IVHIezsn4V5FWzP9twcXWaFsnw8b6L4y+jt1fiymjcXKC+XKqPlUMpAVyr6BckIXCwmXzMawcsrtK80b",
+	"m/Fb+qrtIrOYEhG8K9M3knAhrm8O8xXkF/1m8kvz9evQYmE/AfVCXH9rsgnPc99iCV8yYCHbknMyHaY8",
+	"zy9swK3WiBOGzywi8WDjXI7ar9FGzYibAIMYawzVJaHqwvWSc+hjkKUfdeJOI73+1klwJ6VQr20z4W1z",
+	"oAK4wFKgPuUfrqsSWz67lJekw3ZT2QHjYfl9pmzaYaOtvOlnqQqpDUbdlkLuRCLflOf2F5sC9gCmgDFO",
+	"HwtjEbu0MyveHDZmRJRFcOaeEWxy7QMIagCZI+RNGwDPY+s7CgsWkLMCVJgLjHFk1wfllGgRG4PknU2i",
+	"I99Hw+YeEQ5QEFeZkkVeHdt/0tWoHpDnxLd5aJwDqN7F6QJ//fkD+dc//nloP0sYGMCLpuPffkT4QEy5",
+	"NZu2naASBla20Ph4Og2+6ZuTwOKfakkX5YaEnhcTOIMAm4w59LP5fzbTElUzo67RcO3j6Hv41f3rZjj2",
+	"fLv7d797gJhEPDm4N7QdpvZOEI9wq+0D4cOm53wfoJ/7zuN3gfM4f7ev+UiZfv3+fu/FHajnShwfQiTW",
+	"bA2PRa2nsNfitE33Di1iutj2kDoteUSD2b5T6RuWp/Vf7Gc+Dfl8Mzqw7dH+785oLeZGSJNZRxAviB/r",
+	"apAqmvBv1Aq+IbZVmecPJCSWGRVkL9SKClz6+MV/h+KU+8Wsh2AV7TqiHo7hYTIxk1iJNXyn/OpE8CBV",
+	"e1mFAq47fuP0jZ4u/Hz+tJ74M81XQZ67nppiSd6+ef+BxOsckFfW7xLFQXxmGXPpQlYBxCEyWBWgCNMZ",
+	"ocqGD+06vz35fLAQxWZQ1VPfuK73wqYWPCwPwpc+vLZXV4bRHB8dRT42jZHbjNCydH64tfcHZLa7osEk",
+	"WbSjfW0ErSgzRu0h45dMty2ZjhMH015f4WPfKl7Y3bky+QfGC/vuYcZlgTyF8rlcWnXGXN8BwRo3USBX",
+	"UCtxxRExziz/KukGP8ScbGxl3yQbGvyooGUi2ClfDX74OWK9zpm3bizYvcmEMDWtB6p2ixMI+7K0a6XA",
+	"kfWlABXFW7iFtv5AFOFnXT4wMUQj4AYubepI2vBbO5G0M5vDbdkf8cXTof7AxeNrbklmilxoymRT1hBC",
+	"z+f00vcCL2CMEA+/mv8NmulpbExEVdx0vJ2jKg8ZR4nmco7gzwRWvFkqwz7dGOY14GlyCEvGLwZupTV6",
+	"q5dF/lc0RatzMVvdxY1y967mZ1gogOZEWfblg+yfV9xJeOe2ebumGtwLGTf2S28CjW8Et9Mtbk1o+3N5",
+	"p1tT3O7XPR0QBAf12Ph6f4ZxW4MLM6B60e+dG+m0n4T6pu4izNS67zDBOVMajA2FYGVa+Ph1Ew01wBxU",
+	"CN7ZiVTfpELgB7E9sEIQTQvrYegB3psJ79FZ8HZd62LEwiBiB+odkOdENldu5KM1rHUtubGjbR1j8v4D",
+	"9dng+OFX96+b4QomP/ZoXD7HI5K+QRHdHqnWe6m2VfE0eQxutU7qSWjuYewefx3D+Qt+wEI/x6z5n51h",
+	"1g8htwyc+uWUq63KenxeLxgvVLJ6y6jFYT4SOUanVzwuBzOtCMUEaD+BJfbzM+WzLOe25stoc5GbzBXm",
+	"Z6TmJSg7xMUSPv7L+VCawud4ng807GG7wgyztOx+tj1r1i/xrubfrGwIk5EeWjr4gVb9RYNBIV+EiVV3",
+	"Rd6XrpDbDuwxhplZ36UENPXdDY/prxs0fx1+lTUf5v63uHqk43uPnD5Q2eYba9tkCGhPPf6vGhsJOIBj",
+	"NqLtVIA6cXTzu9zCoR/WldbRDOe522X8/1Ws9cfQ5wtAf43r2vBdgzEH5B1lynXfiAQFhj2A5+6bpZDr",
+	"Jo1nJ+o9DH0Ye1WDD66t4h0w5+6WddT9989mVYemmvdf+2GxBi/MD5vCaIj514ZcgQSvCcS4YVGg38Cz",
+	"YuODLcb+0/OPqK/wAwv9qO9oD1vxbU6nkvNmvQPyd6cHYnWwSt28Ywv45+FX879BsX4rVLBkcO+CPbTL",
+	"HQDxGfLtnz9Q1I3RqmIYBle22b1tsINbMw+NNNWYRkvAq0oTpQ+kdwc702JDJIgKXF8kswTOeV6gHFHE",
+	"tYm1xQ/maTTvFYk7ZBNFNwchGmDHeGMyaAlLbQ0C8mr5+LVLAQCno5jn7DhtzBMQ1rXvQOg8q5WEXHDb",
+	"NW9uu3ls2wi21exdMWp/7rLlGn7OLUZ4dPAXgrLLYkQjvDxEZvv6Ju6Hn7l+vTvxs6MH5mfBp0S4uPoD",
+	"iOulxVfLDL9zbXmEzFxMmIsmwwXVbrNTY2ZnvqOChh1Z5qGvExuojjz23bC8a8dO18PXWIOcFpvMd8gV",
+	"knyPz7smqY+In7tzZosofXAN+6Q1S7rSSpcSbdZ1McBUJSWV+pallHciwHsuo6RSP3iyXjyrbNw/OG1J",
+	"5fCrpy+qxDcS6ivzfUqZpXhe2CaitmCd6SRmRyjZW2jZauHYa6F8jLox7tKcyEYr9oki/pnsjVaXzfu1",
+	"OQLgo+HY2CORtiP7IYTQ7hkW+mD+9tlAxA7ZsvdWy9J1rVSnh4fHJ/95cHRwdHB8+p9Pnz5B8Lml/dTJ",
+	"ma15/RoFilX8t2Xb0Qce1aKPMMoYr+Hd6K3PzEmiD1wuzueb/xcAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

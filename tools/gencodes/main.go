@@ -1,7 +1,7 @@
 // Command gencodes makes everything that is derived from openapi/errors.yaml:
-// the constants and the tables in internal/hub and client, and the enum in the
-// OpenAPI documents (between the lines "# codes:begin" and "# codes:end").
-// It runs in the repository's root.
+// the constants and the tables in internal/hub and client, the enum in the
+// OpenAPI documents (between the lines "# codes:begin" and "# codes:end"), and
+// the page docs/errors.md. It runs in the repository's root.
 package main
 
 import (
@@ -10,6 +10,8 @@ import (
 	"go/format"
 	"log"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -21,6 +23,8 @@ type entry struct {
 	Exit   int    `yaml:"exit"`
 	Retry  string `yaml:"retry"`
 	Title  string `yaml:"title"`
+	Next   string `yaml:"next"`   // what the caller should do
+	Future string `yaml:"future"` // the feature that the code is reserved for
 }
 
 func main() {
@@ -52,7 +56,7 @@ func run() error {
 			return err
 		}
 	}
-	return nil
+	return os.WriteFile("docs/errors.md", page(entries), 0o644)
 }
 
 func load(path string) ([]entry, error) {
@@ -68,7 +72,33 @@ func load(path string) ([]entry, error) {
 	if err := dec.Decode(&doc); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return doc.Errors, nil
+	return doc.Errors, check(doc.Errors)
+}
+
+var (
+	codeForm = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+	retries  = []string{"never", "same_request", "after_ms", "inspect"}
+)
+
+// check refuses a catalogue that is not complete.
+func check(entries []entry) error {
+	seen := map[string]bool{}
+	for _, e := range entries {
+		switch {
+		case !codeForm.MatchString(e.Code):
+			return fmt.Errorf("%q is no code", e.Code)
+		case seen[e.Code]:
+			return fmt.Errorf("%s stands there twice", e.Code)
+		case !slices.Contains(retries, e.Retry):
+			return fmt.Errorf("%s: retry %q is none of %q", e.Code, e.Retry, retries)
+		case e.Title == "" || e.Next == "":
+			return fmt.Errorf("%s: title or next is missing", e.Code)
+		case strings.HasSuffix(e.Next, ".") || strings.Contains(e.Next, "\n"):
+			return fmt.Errorf("%s: next is one sentence, without its full stop", e.Code)
+		}
+		seen[e.Code] = true
+	}
+	return nil
 }
 
 // constants returns a source file with the codes and, by code, what they
@@ -81,7 +111,7 @@ func constants(pkg, info string, entries []entry) []byte {
 	}
 	fmt.Fprintf(&b, ")\n\nvar catalogue = map[Code]%s{\n", info)
 	for _, e := range entries {
-		fmt.Fprintf(&b, "\tCode%s: {Status: %d, Exit: %d, Retry: %q, Title: %q},\n", goName(e.Code), e.Status, e.Exit, e.Retry, e.Title)
+		fmt.Fprintf(&b, "\tCode%s: {Status: %d, Exit: %d, Retry: %q, Title: %q,\n\t\tNext: %q},\n", goName(e.Code), e.Status, e.Exit, e.Retry, e.Title, e.Next)
 	}
 	b.WriteString("}\n")
 	return b.Bytes()

@@ -1,0 +1,94 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/dispatch"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// MaxUsageBytes bounds the usage of a heartbeat.
+const MaxUsageBytes = 4 << 10
+
+// Heartbeat is a worker's own word that it lives. It is state, not mail (design
+// page 4.6): the last one counts, it is kept in memory, and nothing follows from
+// it but what worker show says.
+type Heartbeat struct {
+	WaitingFor string // prompt, permission, worker or none
+	Usage      json.RawMessage
+}
+
+// Heartbeat notes that the worker of a Dispatch lives. Only its own capability
+// may, and only while it has not ended.
+func (s *Service) Heartbeat(ctx context.Context, p hub.Principal, id hub.DispatchID, in Heartbeat) (at hub.Micros, err error) {
+	if len(in.Usage) > MaxUsageBytes {
+		return 0, &hub.Error{Code: hub.CodeTooLarge, Field: "usage", Message: "usage: at most 4 KiB are taken"}
+	}
+	if in.WaitingFor == "" {
+		in.WaitingFor = "none"
+	}
+	var a hub.Attachment
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		a, err = dispatch.Own(rx, p, id)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	at = hub.MicrosOf(time.Now())
+	s.beats.note(attempt{a.Home, a.Dispatch}, beat{in, at})
+	return at, nil
+}
+
+// beat is the last heartbeat of a worker.
+type beat struct {
+	Heartbeat
+	at hub.Micros
+}
+
+// beats holds the last heartbeat of each worker that sent one. Safe for
+// concurrent use; the zero value is ready. It is empty after a restart.
+type beats struct {
+	mu   sync.Mutex
+	last map[attempt]beat // guarded by mu
+}
+
+func (b *beats) note(a attempt, x beat) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last == nil {
+		b.last = map[attempt]beat{}
+	}
+	b.last[a] = x
+}
+
+func (b *beats) of(a attempt) (beat, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	x, ok := b.last[a]
+	return x, ok
+}
+
+// forget ends the presence of a worker that has ended.
+func (b *beats) forget(a attempt) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.last, a)
+}
+
+// present adds a worker's last heartbeat to what is observed of it.
+func (s *Service) present(a hub.Attachment, obs hub.Observation) hub.Observation {
+	who := attempt{a.Home, a.Dispatch}
+	if a.ExitDone || a.Capability.Ended() {
+		s.beats.forget(who)
+		return obs
+	}
+	if x, ok := s.beats.of(who); ok {
+		obs.WaitingFor, obs.Usage, obs.LastReportAt = x.WaitingFor, x.Usage, max(obs.LastReportAt, x.at)
+	}
+	return obs
+}
