@@ -334,6 +334,27 @@ func TestConsumerFile(t *testing.T) {
 	if _, err := os.Stat(fresh); !os.IsNotExist(err) {
 		t.Errorf("the reserved file stays: %v", err)
 	}
+	t.Setenv(envConsumerFile, fresh) // named before it is made
+	h.on("POST /v1/runs/run_1/bind", 200, runDoc)
+	wavehub(t, "check", "--run", "run_1").want(t, 4, "(invalid_token)")
+	wavehub(t, "run", "use", "run_1").want(t, 0)
+	if raw, err := os.ReadFile(fresh); err != nil || string(raw) != "whc_token\n" || h.last().head.Get("Wavehub-Context") != "" {
+		t.Errorf("file %q: %v", raw, err)
+	}
+}
+
+// A consumer that neither a terminal nor a file keeps is shown.
+func TestAKeptTokenIsNotShown(t *testing.T) {
+	h := newHub(t)
+	h.on("POST /v1/runs", 201, runDoc)
+	r := wavehub(t, "run", "create", "--objective", "o")
+	kept := h.last().head.Get("Wavehub-Context") != ""
+	if shown := strings.Contains(r.out, "WAVEHUB_CONSUMER=whc_token"); r.code != 0 || shown == kept {
+		t.Errorf("with a terminal %v: %q", kept, r.out)
+	}
+	if r := wavehub(t, "run", "create", "--objective", "o", "--consumer-file", filepath.Join(t.TempDir(), "f")); strings.Contains(r.out, "whc_token") {
+		t.Errorf("a kept token is shown: %q", r.out)
+	}
 }
 
 func TestAsk(t *testing.T) {

@@ -105,10 +105,12 @@ func (a *app) connectOperator(cfg config.Config, timeout time.Duration) (*sessio
 	}
 	s := &session{}
 	cc := client.Config{URL: endpoint.URL, Fingerprint: endpoint.Fingerprint, Token: token, Timeout: timeout, ConnectTimeout: a.flags.connectTimeout}
-	if cc.Consumer, err = consumerToken(); err != nil {
+	cc.Consumer, err = consumerToken()
+	fresh := a.makesConsumer && errors.Is(err, fs.ErrNotExist) // its file is about to be made
+	if err != nil && !fresh {
 		return nil, err
 	}
-	if cc.Consumer == "" {
+	if cc.Consumer == "" && !fresh {
 		cc.Context, s.contextErr = proc.CallerContext()
 	}
 	s.context = cc.Context != ""

@@ -39,6 +39,7 @@ type app struct {
 	stdout, stderr io.Writer
 	flags          globals
 	usedStdin      bool // a part of the request was read from there
+	makesConsumer  bool // the verb makes the consumer that the environment may name
 }
 
 // globals are the flags that every command has.

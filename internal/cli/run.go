@@ -33,6 +33,7 @@ func (a *app) runCreate() *cobra.Command {
 		Example: "wavehub run create --objective \"Audit both platforms\"\nwavehub run create --objective \"Nightly\" --no-bind",
 		Args:    exactly(),
 	}, isMutation)
+	cmd.PreRun = func(*cobra.Command, []string) { a.makesConsumer = true }
 	cmd.Flags().StringVar(&f.objective, "objective", "", "what the Run is for")
 	cmd.Flags().StringVar(&f.parent, "parent", "", "the Run that this one serves (at most 3 deep)")
 	cmd.Flags().BoolVar(&f.bind, "bind", false, "bind this terminal even if it is bound to another Run")
@@ -82,6 +83,7 @@ func (a *app) runUse() *cobra.Command {
 		Example: "wavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y\nwavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y --consumer-file consumer",
 		Args:    exactly("RUN"),
 	}, isMutation)
+	cmd.PreRun = func(*cobra.Command, []string) { a.makesConsumer = true }
 	cmd.Flags().StringVar(&file, "consumer-file", "", "write the consumer token to this file (mode 0600)")
 	cmd.RunE = verb[client.RunBound]{
 		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.RunBound, error) {

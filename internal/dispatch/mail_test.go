@@ -131,16 +131,29 @@ func TestUseWakesTheWaiterWithoutData(t *testing.T) {
 // untilWaits returns when the next waiter of the Run's mailbox is registered.
 func (w *world) untilWaits(r hub.RunID) {
 	w.t.Helper()
+	w.untilWaitsOn(string(r.Box()))
+}
+
+// untilWaitsOn returns when the next waiter on the key is registered.
+func (w *world) untilWaitsOn(key string) {
+	w.t.Helper()
 	limit := time.After(10 * time.Second)
 	for {
 		select {
-		case key := <-w.waiting:
-			if key == string(r.Box()) {
+		case got := <-w.waiting:
+			if got == key {
 				return
 			}
 		case <-limit:
 			w.t.Fatal("nobody waits")
 		}
+	}
+}
+
+// forgetWaits drops what is known of waiters that have come and gone.
+func (w *world) forgetWaits() {
+	for len(w.waiting) > 0 {
+		<-w.waiting
 	}
 }
 

@@ -135,9 +135,18 @@ func (w *world) newTask(r hub.RunID, deps ...hub.TaskID) hub.TaskID {
 // begin starts a local Dispatch of the Task and makes it ready.
 func (w *world) begin(task hub.TaskID) hub.DispatchID {
 	w.t.Helper()
+	id, err := w.attempt(task, "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return id
+}
+
+// attempt is begin for a first start or a retry, which may be refused.
+func (w *world) attempt(task hub.TaskID, retryOf hub.DispatchID) (hub.DispatchID, error) {
 	id := hub.NewDispatchID()
-	w.update(func(tx store.Tx) error {
-		d, err := dispatch.Begin(tx, dispatch.Attempt{ID: id, Task: task, Request: hub.NewRequestID()})
+	return id, w.store.Update(context.Background(), store.New, func(tx store.Tx) error {
+		d, err := dispatch.Begin(tx, dispatch.Attempt{ID: id, Task: task, RetryOf: retryOf, Request: hub.NewRequestID()})
 		if err != nil {
 			return err
 		}
@@ -148,7 +157,6 @@ func (w *world) begin(task hub.TaskID) hub.DispatchID {
 		_, err = dispatch.EndStart(tx, id, dispatch.Start{Event: hub.EvStarted})
 		return err
 	})
-	return id
 }
 
 func (w *world) send(p hub.Principal, in dispatch.SendInput) (dispatch.Sent, error) {

@@ -29,9 +29,51 @@ type Worker struct {
 // heldWorker starts sh on the owner; it ends with exit 0 when its gate opens.
 func (c Coordinator) heldWorker(t testing.TB, owner *Hub, place ...string) Worker {
 	t.Helper()
-	w := Worker{Hub: owner, gate: newGate(t)}
+	w, script := newWorker(t, owner)
+	w.StartReceipt = c.Work(script, place...)
+	return w.identified(t)
+}
+
+// heldWorkers starts one for each text on the Run's own hub, all at the same
+// time; its script begins with the text.
+func (c Coordinator) heldWorkers(t testing.TB, texts ...string) []Worker {
+	t.Helper()
+	operator, all := c.hub.Client(""), make([]Worker, len(texts))
+	starts := make([]background[*api.StartReceipt], len(texts))
+	for i, text := range texts {
+		w, script := newWorker(t, c.hub)
+		all[i] = w
+		in := api.WorkerStart{Worktree: "path:" + filepath.Dir(w.File), Agent: "sh"}
+		starts[i] = begin(t, func() (*api.StartReceipt, error) {
+			task, err := operator.CreateTask(t.Context(), c.Run, api.TaskCreate{Spec: text + script})
+			if err != nil {
+				return nil, err
+			}
+			return operator.StartWorker(t.Context(), task.Task.TaskId, in)
+		})
+	}
+	for i, start := range starts {
+		r := start.get(t, startLimit)
+		must(t, r.err)
+		all[i].StartReceipt = *r.value
+		all[i] = all[i].identified(t)
+	}
+	return all
+}
+
+// newWorker is one that is not started yet, with its script. File is where the
+// script says where the capability is.
+func newWorker(t testing.TB, owner *Hub) (w Worker, script string) {
+	t.Helper()
 	where := filepath.Join(t.TempDir(), "where")
-	w.StartReceipt = c.Work(`printf %s "$WAVEHUB_DISPATCH_FILE" > '`+where+".tmp' && mv '"+where+".tmp' '"+where+"'\n"+w.gate.wait(), place...)
+	w = Worker{Hub: owner, gate: newGate(t), File: where}
+	return w, `printf %s "$WAVEHUB_DISPATCH_FILE" > '` + where + ".tmp' && mv '" + where + ".tmp' '" + where + "'\n" + w.gate.wait()
+}
+
+// identified reads the capability of a worker that has been started.
+func (w Worker) identified(t testing.TB) Worker {
+	t.Helper()
+	where := w.File
 	eventually(t, "the worker says where its file is", 20*time.Second, func() bool { return exists(where) })
 	raw, err := os.ReadFile(where)
 	must(t, err)
