@@ -64,7 +64,9 @@ func TestAReleasedRunsTokenProvesNothing(t *testing.T) {
 	bound := inTerminal[api.RunBound](t, term, "run", "create", "--objective", "released")
 	run, former := bound.Run.RunId, h.Client(*bound.Binding.ConsumerToken)
 	send(t, Coordinator{Caller: h.Caller(), Run: run}, "status", "waits")
-	check := func(c *client.Client, in client.CheckOptions) (*api.CheckResult, error) { return c.Check(t.Context(), "run:"+run, in) }
+	check := func(c *client.Client, in client.CheckOptions) (*api.CheckResult, error) {
+		return c.Check(t.Context(), "run:"+run, in)
+	}
 	held, err := check(former, client.CheckOptions{})
 	must(t, err)
 	refused := func(when string) {
