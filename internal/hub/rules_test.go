@@ -29,6 +29,11 @@ func TestStartable(t *testing.T) {
 		{"retry of another", TaskFailed, at(Failed), "dispatch_0", false},
 		{"retry of none", TaskReady, nil, "dispatch_1", false},
 		{"retry of success", TaskCompleted, at(Succeeded), "dispatch_1", false},
+		{"retry of a cancelled Task", TaskCancelled, at(Failed), "dispatch_1", true},
+		{"retry of a reopened Task", TaskReady, at(Stopped), "dispatch_1", true},
+		{"retry of a reopened Task that waits", TaskPending, at(Stopped), "dispatch_1", false},
+		{"retry of what was completed by hand", TaskCompleted, at(Failed), "dispatch_1", false},
+		{"reopened without naming", TaskReady, at(Stopped), "", false},
 	} {
 		if err := Startable(Task{ID: "task_1", State: c.task}, c.latest, c.retryOf); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.name, err)

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,23 @@ func TestOneWaiterPerGeneration(t *testing.T) {
 	newer()
 	if len(w.byID) != 0 {
 		t.Errorf("%d waiters are left", len(w.byID))
+	}
+}
+
+// A second waiter learns for how long the first one has waited.
+func TestWaiterExistsSaysForHowLong(t *testing.T) {
+	var w waiters
+	now := time.Now()
+	release, err := w.claim("run:a", 1, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	for waited, want := range map[time.Duration]string{3 * time.Second: "for 3s", 95 * time.Second: "for 1m35s", 0: "for 0s"} {
+		_, err := w.claim("run:a", 1, now.Add(waited))
+		if !hub.IsCode(err, hub.CodeWaiterExists) || !strings.Contains(err.Error(), "run:a "+want) {
+			t.Errorf("after %s: %v", waited, err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ type machine struct {
 	bus   *signal.Bus
 	terms *terminals
 	trees *trees
+	later atomic.Int64 // how far the store's clock is ahead, in microseconds
 }
 
 func newMachine(t *testing.T) *machine {
@@ -33,6 +35,7 @@ func newMachine(t *testing.T) *machine {
 	m := &machine{t: t, bus: &signal.Bus{}, terms: &terminals{live: map[hub.TerminalID]*process{}}, trees: &trees{}}
 	st, err := sqlite.Open(t.Context(), sqlite.Config{
 		Path: filepath.Join(t.TempDir(), "hub.db"),
+		Now:  func() hub.Micros { return hub.MicrosOf(time.Now()) + hub.Micros(m.later.Load()) },
 		Publish: func(ss []hub.Signal) {
 			for _, s := range ss {
 				m.bus.Publish(string(s.Topic), s.Key)
