@@ -58,6 +58,7 @@ var importRules = map[string][]string{
 	"cmd/wavehub":   {"internal/cli"},
 	"cmd/fakeagent": {},
 	"deploy/demo":   withLeaves("client"),
+	"deploy/soak":   withLeaves("client", "openapi/api", "internal/hub", "internal/config", "internal/proc"),
 
 	"internal/storetest":   withLeaves("internal/hub", "internal/store"),
 	"internal/testkit/...": {everything},
