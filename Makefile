@@ -57,7 +57,7 @@ test: build testsum ## all tests at small scale
 	@cd tools && $(GO) test ./...
 
 .PHONY: race
-race: testsum ## all tests but internal/e2e under the race detector, medium scale
+race: build testsum ## all tests but internal/e2e under the race detector, medium scale
 	@$(call scale,medium) pkgs=$$($(GO) list $(PKGS) | grep -vE '/internal/e2e(/|$$)'); \
 	CGO_ENABLED=1 $(GO) test -json -race -timeout 20m $(ARGS) $$pkgs $(testsum)
 
@@ -69,6 +69,10 @@ e2e: build testsum ## internal/e2e, the tests on the real binary, at medium scal
 torture: ## internal/e2e at full scale; prints its tables
 	@if [ -d internal/e2e ]; then $(MAKE) build; $(call scale,full) $(GO) test -v -count=1 -timeout 4h $(ARGS) ./internal/e2e/...; \
 	else $(call absent,internal/e2e does not exist yet); fi
+
+.PHONY: soak
+soak: build ## a crowd of agents for ten minutes while their hub is killed; ARGS='-duration 1m'
+	$(GO) run ./deploy/soak $(ARGS)
 
 .PHONY: lint
 lint: ## gofmt, vet for three systems, staticcheck, the house rules
