@@ -32,15 +32,6 @@ type consumed struct {
 	size       int64
 }
 
-// tokens is the last generation whose token is drawn. The contract leaves open
-// what that of a released one is still good for.
-func (r *consumed) tokens() int64 {
-	if r.released {
-		return r.generation - 1
-	}
-	return r.generation
-}
-
 // newConsumerModel has terminals of its own in a world that many cases share.
 func newConsumerModel(w *world) *consumerModel {
 	m := &consumerModel{w: w, of: map[hub.RunID]*consumed{}, bound: map[string]hub.ConsumerProof{}, terminals: []string{""}}
@@ -63,15 +54,15 @@ func (m *consumerModel) drawRun(t *rapid.T) (hub.RunID, *consumed) {
 // and with or without a token of a generation that there is or was.
 func (m *consumerModel) drawCaller(t *rapid.T, id hub.RunID) hub.Principal {
 	p := operator()
-	if r := m.of[id]; r.tokens() == r.generation && r.generation > 0 && rapid.Bool().Draw(t, "the consumer") {
+	if r := m.of[id]; r.generation > 0 && rapid.Bool().Draw(t, "the consumer") {
 		p.Consumer = hub.ConsumerProof{Run: id, Generation: r.generation}
 		return p
 	}
 	p.Context = rapid.SampledFrom(m.terminals).Draw(t, "context")
 	if rapid.Bool().Draw(t, "token") {
 		id, r := m.drawRun(t)
-		if r.tokens() > 0 {
-			p.Consumer = hub.ConsumerProof{Run: id, Generation: rapid.Int64Range(1, r.tokens()).Draw(t, "generation")}
+		if r.generation > 0 {
+			p.Consumer = hub.ConsumerProof{Run: id, Generation: rapid.Int64Range(1, r.generation).Draw(t, "generation")}
 		}
 	}
 	return p
@@ -105,6 +96,8 @@ func (m *consumerModel) refusal(p hub.Principal, id hub.RunID) hub.Code {
 		return hub.CodeConsumerRequired
 	case proof.Generation != m.of[id].generation:
 		return hub.CodeConsumerFenced
+	case m.of[id].released:
+		return hub.CodeConsumerRequired
 	}
 	return ""
 }

@@ -140,14 +140,12 @@ func TestAReleasedRunHasNoConsumer(t *testing.T) {
 	}
 	in := run.CreateInput{Objective: "first", Context: p.Context}
 	first := create(key, in)
-	sum := testTokens{}.Sum(first.Binding.Token)
+	consumer := operator()
+	consumer.Consumer = hub.ConsumerProof{Run: first.Run.ID, Generation: 1}
 	create(hub.NewRequestID(), run.CreateInput{Objective: "second", Context: p.Context, Bind: run.BindRebind})
-	w.view(func(rx store.Rx) error {
-		if c, ok, err := rx.Credential(sum); err != nil || ok {
-			t.Errorf("the token still proves %+v %v", c, err)
-		}
-		return nil
-	})
+	if b, err := w.check(consumer, mail.CheckInput{Box: first.Run.ID.Box()}); !hub.IsCode(err, hub.CodeConsumerRequired) {
+		t.Errorf("its token receives %+v %v", b, err)
+	}
 	if again := create(key, in); !again.Mutation.Replayed || again.Binding.Token != "" || again.Run.Generation != 1 {
 		t.Errorf("the record: %+v, binding %+v", again, again.Binding)
 	}
@@ -158,6 +156,9 @@ func TestAReleasedRunHasNoConsumer(t *testing.T) {
 	b, err := w.runs.Use(context.Background(), w.request(operator(), "run.use", nil), first.Run.ID, "")
 	if err != nil || b.Run.Generation != 2 || b.Binding.Token == "" {
 		t.Errorf("it can be used again: %+v %v", b, err)
+	}
+	if _, err := w.check(consumer, mail.CheckInput{Box: first.Run.ID.Box()}); !hub.IsCode(err, hub.CodeConsumerFenced) {
+		t.Errorf("its former token, when somebody has taken over: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -152,22 +153,28 @@ func TestAcceptance_L04_OnlyTheCredentialReports(t *testing.T) {
 func TestAcceptance_L07_StopAgainstDone(t *testing.T) {
 	w := newWorld(t)
 	r, _ := w.newRun()
-	const races = 100
-	stopped := 0
-	for range races {
+	races, stopped := 100, 0
+	if os.Getenv("WAVEHUB_TEST_SCALE") == "full" {
+		races = 1000
+	}
+	for i := range races {
 		task := w.newTask(r)
 		id := w.begin(task)
 		var sent dispatch.Sent
 		var already bool
 		var sendErr error
 		var both sync.WaitGroup
-		both.Go(func() { sent, sendErr = w.send(worker(id), report(task, id, hub.OutcomeSucceeded, "b")) })
-		both.Go(func() {
-			w.update(func(tx store.Tx) (err error) {
-				_, already, err = dispatch.Fence(tx, id, hub.FenceItem{})
-				return err
-			})
-		})
+		calls := []func(){
+			func() { sent, sendErr = w.send(worker(id), report(task, id, hub.OutcomeSucceeded, "b")) },
+			func() {
+				w.update(func(tx store.Tx) (err error) {
+					_, already, err = dispatch.Fence(tx, id, hub.FenceItem{})
+					return err
+				})
+			},
+		}
+		both.Go(calls[i%2]) // the one that is started last tends to be first
+		both.Go(calls[1-i%2])
 		both.Wait()
 		tk, d := w.states(task, id)
 		won := sendErr == nil && sent.Verdict == hub.VerdictAccepted

@@ -78,7 +78,7 @@ func (a *asker) note(began int64, in, out any, lost bool) {
 // patience is how often an operation is tried at most: longer than any restart,
 // or once by a client that dies of a lost answer.
 func (a *asker) patience() int {
-	if a.rng.IntN(6) == 0 {
+	if a.rng.IntN(10) == 0 {
 		return 1
 	}
 	return 2000
@@ -136,7 +136,8 @@ func (h *history) await(ctx context.Context, answers int64) bool {
 	return true
 }
 
-// undecidedAfter bounds the search for an order that explains a history.
+// undecidedAfter bounds the search for an order that explains a history; that
+// of a right one usually takes milliseconds.
 const undecidedAfter = time.Minute
 
 // judge fails the test if no order of the operations explains the answers, and
@@ -152,7 +153,7 @@ func (h *history) judge(t *testing.T, m porcupine.Model, seed uint64) {
 	must(t, err)
 	path := filepath.Join(dir, "history.html")
 	must(t, porcupine.VisualizePath(m, info, path))
-	t.Errorf("%s: no order explains the answers to %d operations; seed %d; see %s", result, len(h.ops), seed, path)
+	t.Errorf("%s: no order was found that explains the answers to %d operations; seed %d; see %s", result, len(h.ops), seed, path)
 }
 
 // step is an operation of a history in which one follows the other.

@@ -179,22 +179,33 @@ func by2(s step) step {
 	return step{in, s.out}
 }
 
+// firstLost is a history whose first operation was never answered.
+func firstLost(steps ...step) []porcupine.Operation {
+	ops := inTurn(steps...)
+	ops[0].Output, ops[0].Return = inboxOut{Lost: true}, forever
+	return ops
+}
+
 func TestTheInboxModelExplainsRightHistories(t *testing.T) {
-	cut := inTurn(sent('a', 1), sent('b', 2), got(0, 1, 1, "ab", false))
-	cut[0].Output, cut[0].Return = inboxOut{Lost: true}, forever
-	never := inTurn(sent('a', 1), sent('b', 1), got(0, 1, 1, "b", false), got(1, 0, 0, "", false))
-	never[0].Output, never[0].Return = inboxOut{Lost: true}, forever
+	cut := firstLost(sent('a', 1), sent('b', 2), got(0, 1, 1, "ab", false))
+	never := firstLost(sent('a', 1), sent('b', 1), got(0, 1, 1, "b", false), got(1, 0, 0, "", false))
 	explains(t, inboxModel, true, map[string][]porcupine.Operation{
 		"a queue":                     inTurn(sent('a', 1), got(0, 1, 1, "a", false), sent('b', 2), got(1, 2, 2, "b", false), got(2, 0, 0, "", false), got(1, 0, 0, "", false)),
 		"a rebind":                    inTurn(sent('a', 1), got(0, 1, 1, "a", false), used(2), fencedCheck(1, 1), by2(got(0, 2, 1, "a", false))),
 		"an unanswered send that was": cut,
 		"one that was not":            never,
+		"the first, as is learned":    learned(cut),
+		"the second, as is learned":   learned(never),
 	})
 }
 
 func TestTheInboxModelRejectsWrongHistories(t *testing.T) {
 	late := step{inboxIn{Op: "check", Gen: 2, Ack: 1}, inboxOut{Batch: 2, Seq: 2, Bodies: "b"}}
+	twice := firstLost(sent('a', 1), got(0, 1, 1, "a", false), got(1, 2, 2, "a", false), got(2, 0, 0, "", false))
+	hole := firstLost(sent('a', 1), sent('b', 2), got(0, 1, 2, "b", false), got(1, 0, 0, "", false))
 	explains(t, inboxModel, false, map[string][]porcupine.Operation{
+		"an unanswered send came twice":           learned(twice),
+		"one left a hole":                         learned(hole),
 		"a message is lost":                       inTurn(sent('a', 1), sent('b', 2), got(0, 1, 1, "b", false)),
 		"the last one is lost":                    inTurn(sent('a', 1), got(0, 0, 0, "", false)),
 		"a send is acknowledged and has no place": inTurn(sent('a', 1), sent('b', 1)),

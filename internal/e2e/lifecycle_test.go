@@ -55,6 +55,9 @@ func (c Coordinator) heldWorkers(t testing.TB, texts ...string) []Worker {
 	for i, start := range starts {
 		r := start.get(t, startLimit)
 		must(t, r.err)
+		if r.value.State != "ready" {
+			t.Fatalf("the start of %s is %s: %v", r.value.TaskId, r.value.State, r.value.LastError)
+		}
 		all[i].StartReceipt = *r.value
 		all[i] = all[i].identified(t)
 	}

@@ -69,16 +69,16 @@ func TestAReleasedRunsTokenProvesNothing(t *testing.T) {
 	}
 	held, err := check(former, client.CheckOptions{})
 	must(t, err)
-	refused := func(when string) {
+	refused := func(when string, code client.Code) {
 		t.Helper()
 		for _, in := range []client.CheckOptions{{}, {Ack: *held.DeliveryId}} {
-			if got, err := check(former, in); !isCode(err, client.CodeConsumerRequired) {
+			if got, err := check(former, in); !isCode(err, code) {
 				t.Errorf("%s: %+v %v", when, got, err)
 			}
 		}
 	}
 	inTerminal[api.RunBound](t, term, "run", "create", "--objective", "another", "--bind")
-	refused("released")
+	refused("released", client.CodeConsumerRequired)
 	term.Run("check", "--run", run, "--json").problem(t, "consumer_required")
 	again, err := h.Client("").BindRun(t.Context(), run)
 	must(t, err)
@@ -86,5 +86,5 @@ func TestAReleasedRunsTokenProvesNothing(t *testing.T) {
 	if err != nil || got.Count != 1 || got.Messages[0].Body != "waits" || *got.DeliveryId == *held.DeliveryId {
 		t.Errorf("used again it has %+v %v", got, err)
 	}
-	refused("used again")
+	refused("used again", client.CodeConsumerFenced)
 }

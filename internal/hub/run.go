@@ -1,7 +1,8 @@
 package hub
 
 // Run is a namespace for Tasks with one coordinator mailbox. Generation 0
-// means that it has never had a consumer.
+// means that it has never had a consumer, Released that it has none any more: the
+// terminal of its generation took another Run.
 type Run struct {
 	ID         RunID  `json:"run_id"`
 	Objective  string `json:"objective"`
@@ -9,6 +10,7 @@ type Run struct {
 	Parent     RunID  `json:"parent_run_id"`
 	Depth      int    `json:"depth"`
 	CreatedAt  Micros `json:"created_at"`
+	Released   bool   `json:"-"`
 }
 
 // Binding is the present consumer of a Run, or the Run a context is bound to.

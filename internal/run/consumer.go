@@ -23,6 +23,8 @@ func RequireConsumer(tx store.RunReader, p hub.Principal, id hub.RunID) (int64, 
 		return 0, required(tx, r)
 	case proof.Generation != r.Generation:
 		return 0, fenced(r)
+	case r.Released:
+		return 0, required(tx, r)
 	}
 	return r.Generation, nil
 }
@@ -57,16 +59,11 @@ func holder(tx store.RunReader, r hub.Run) string {
 		return "one bound to the terminal " + b.Context
 	case r.Generation == 0:
 		return "never had one"
-	case released(tx, r):
+	case r.Released:
 		return "none since its terminal took another Run"
 	default:
 		return "at most one that holds a consumer token"
 	}
-}
-
-func released(tx store.RunReader, r hub.Run) bool {
-	last, err := tx.Audits(r.ID, 1)
-	return err == nil && len(last) == 1 && last[0].Action == auditReleased
 }
 
 func fenced(r hub.Run) error {

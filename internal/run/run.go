@@ -88,7 +88,7 @@ func Create(tx createTx, tok Tokens, p hub.Principal, in CreateInput) (Bound, er
 	if err := tx.PutMailbox(store.Mailbox{Box: r.ID.Box()}); err != nil {
 		return Bound{}, err
 	}
-	if err := audit(tx, r, auditCreated, p); err != nil {
+	if err := audit(tx, r, "created", p); err != nil {
 		return Bound{}, err
 	}
 	if in.Bind == BindNone {
@@ -149,10 +149,10 @@ type bindTx interface {
 
 // bind raises the generation and makes the context (if any) its consumer.
 func bind(tx bindTx, tok Tokens, p hub.Principal, r hub.Run, context string) (Bound, error) {
-	if err := release(tx, tok, p, context, r.ID); err != nil {
+	if err := release(tx, p, context, r.ID); err != nil {
 		return Bound{}, err
 	}
-	r.Generation++
+	r.Generation, r.Released = r.Generation+1, false
 	if err := tx.SaveRun(r); err != nil {
 		return Bound{}, err
 	}
@@ -167,16 +167,16 @@ func bind(tx bindTx, tok Tokens, p hub.Principal, r hub.Run, context string) (Bo
 	if err := tx.PutCredential(cred); err != nil {
 		return Bound{}, err
 	}
-	if err := audit(tx, r, auditBound, p); err != nil {
+	if err := audit(tx, r, "bound", p); err != nil {
 		return Bound{}, err
 	}
 	return Bound{Run: r, Binding: &Bond{Run: r.ID, Generation: r.Generation}}, nil
 }
 
 // release ends the generation whose consumer the context was: the Run keeps it
-// and has no consumer, so that the token of that generation proves nothing any
-// more.
-func release(tx bindTx, tok Tokens, p hub.Principal, context string, next hub.RunID) error {
+// and has no consumer, so that the token of that generation is good for nothing
+// any more.
+func release(tx bindTx, p hub.Principal, context string, next hub.RunID) error {
 	if context == "" {
 		return nil
 	}
@@ -188,19 +188,13 @@ func release(tx bindTx, tok Tokens, p hub.Principal, context string, next hub.Ru
 	if err != nil || former.Generation != b.Generation {
 		return err
 	}
-	if err := tx.DeleteCredential(tok.Sum(tok.Consumer(former.ID, former.Generation))); err != nil {
+	former.Released = true
+	if err := tx.SaveRun(former); err != nil {
 		return err
 	}
 	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(former.ID.Box())})
-	return audit(tx, former, auditReleased, p)
+	return audit(tx, former, "released", p)
 }
-
-// What audit rows say was done.
-const (
-	auditCreated  = "created"
-	auditBound    = "bound"
-	auditReleased = "released"
-)
 
 func audit(tx bindTx, r hub.Run, action string, p hub.Principal) error {
 	return tx.AddAudit(hub.Audit{
@@ -275,21 +269,12 @@ func (s *Service) withToken(ctx context.Context, b Bound, err error) (Bound, err
 	return b, err
 }
 
-type tokenRx interface {
-	Run(hub.RunID) (hub.Run, error)
-	store.CredentialReader
-}
-
 // Token derives the secret of a generation, "" for one that is not the present
 // one any more or has been released.
-func (s *Service) Token(rx tokenRx, b Bond) (string, error) {
+func (s *Service) Token(rx store.RunReader, b Bond) (string, error) {
 	r, err := rx.Run(b.Run)
-	if err != nil || r.Generation != b.Generation {
+	if err != nil || r.Generation != b.Generation || r.Released {
 		return "", err
 	}
-	token := s.Tokens.Consumer(b.Run, b.Generation)
-	if _, ok, err := rx.Credential(s.Tokens.Sum(token)); err != nil || !ok {
-		return "", err
-	}
-	return token, nil
+	return s.Tokens.Consumer(b.Run, b.Generation), nil
 }

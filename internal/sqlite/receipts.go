@@ -18,9 +18,8 @@ const (
 		WHERE rid > (SELECT receipts_swept FROM meta WHERE id = 1) AND rid <= ? AND state = 'done'`
 	setSwept = `UPDATE meta SET receipts_swept = ? WHERE id = 1`
 
-	credentialCols   = "sum, kind, subject, home, generation"
-	deleteCredential = `DELETE FROM credentials WHERE sum = ?`
-	credentialQuery  = `SELECT ` + credentialCols + ` FROM credentials WHERE sum = ?`
+	credentialCols  = "sum, kind, subject, home, generation"
+	credentialQuery = `SELECT ` + credentialCols + ` FROM credentials WHERE sum = ?`
 )
 
 var (
@@ -109,10 +108,4 @@ func (tx *Tx) PutCredential(c store.Credential) error {
 		err = fmt.Errorf("putting a credential: another %s credential has this sum", have.Kind)
 	}
 	return err
-}
-
-// DeleteCredential implements store.Credentials.
-func (tx *Tx) DeleteCredential(sum string) error {
-	_, err := tx.exec(deleteCredential, sum)
-	return wrap(err, "deleting a credential")
 }

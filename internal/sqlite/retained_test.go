@@ -21,7 +21,7 @@ func fillRetained(t *testing.T, s *Store) {
 	numbers := ` WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT `
 	err := s.Update(context.Background(), store.New, func(tx store.Tx) error {
 		for _, q := range []string{
-			`INSERT INTO runs (` + runCols + `)` + numbers + `'run_' || i, 'o', 1, '', 0, i FROM n`,
+			`INSERT INTO runs (` + runCols + `)` + numbers + `'run_' || i, 'o', 1, '', 0, i, 0 FROM n`,
 			`INSERT INTO mailboxes (` + mailboxCols + `)` + numbers + `'run:run_' || i, 0, 0, 0, 0, '' FROM n`,
 			`INSERT INTO bindings (` + bindingCols + `)` + numbers + `'run_' || i, 1, 'tty:' || i, i FROM n`,
 			`INSERT INTO audits (` + auditCols + `)` + numbers + `'run_' || i, i, 'created', 'operator', 'tty:' || i, 0 FROM n`,

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	runCols  = "id, objective, generation, parent, depth, created_at"
+	runCols  = "id, objective, generation, parent, depth, created_at, released"
 	runQuery = `SELECT ` + runCols + ` FROM runs WHERE id = ?`
 	runPage  = `SELECT ` + runCols + `, rid FROM runs WHERE rid < ? ORDER BY rid DESC LIMIT ?`
 
@@ -30,11 +30,11 @@ var (
 )
 
 func scanRun(s scanner, r *hub.Run) error {
-	return s.Scan(&r.ID, &r.Objective, &r.Generation, &r.Parent, &r.Depth, &r.CreatedAt)
+	return s.Scan(&r.ID, &r.Objective, &r.Generation, &r.Parent, &r.Depth, &r.CreatedAt, &r.Released)
 }
 
 func runArgs(r hub.Run) []any {
-	return []any{r.ID, r.Objective, r.Generation, r.Parent, r.Depth, r.CreatedAt}
+	return []any{r.ID, r.Objective, r.Generation, r.Parent, r.Depth, r.CreatedAt, r.Released}
 }
 
 func noRun(id hub.RunID) error { return hub.Errorf(hub.CodeRunNotFound, "there is no Run %s", id) }

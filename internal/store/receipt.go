@@ -80,6 +80,4 @@ type CredentialReader interface {
 type Credentials interface {
 	CredentialReader
 	PutCredential(Credential) error
-	// DeleteCredential ends what a token proved; there may be none.
-	DeleteCredential(sum string) error
 }

@@ -80,11 +80,6 @@ func credentials(f *fixture) {
 	other.Sum = c.Sum
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutCredential(other) })
 	f.view(func(rx store.Rx) error { return found(f, c)(rx.Credential(c.Sum)) })
-	f.update(func(tx store.Tx) error { return first(tx.DeleteCredential(c.Sum), tx.DeleteCredential(c.Sum)) })
-	f.view(func(rx store.Rx) error {
-		_, ok, err := rx.Credential(c.Sum)
-		return f.absent("a deleted credential", ok, err)
-	})
 }
 
 func peers(f *fixture) {

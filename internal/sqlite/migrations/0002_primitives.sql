@@ -14,3 +14,6 @@ CREATE INDEX questions_state ON questions (state);
 -- What keeps the link to a peer down that only a person can change, a code of
 -- the catalogue; '' for nothing.
 ALTER TABLE peers ADD COLUMN condition TEXT NOT NULL DEFAULT '';
+
+-- The terminal of the Run's generation took another Run: nobody consumes.
+ALTER TABLE runs ADD COLUMN released INTEGER NOT NULL DEFAULT 0;
