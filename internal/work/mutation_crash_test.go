@@ -215,6 +215,7 @@ func settlements(rx store.Rx, s scene) (int64, error) {
 func TestAcceptance_Q04_EveryLocalMutationIsBothOrNeither(t *testing.T) {
 	for name, mut := range mutations {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for _, after := range []bool{false, true} {
 				n := 1
 				for ; !mut.killed(t, n, after); n++ {
