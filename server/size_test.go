@@ -46,6 +46,25 @@ func TestLimitsCountDecodedBytes(t *testing.T) {
 	}
 }
 
+// A limit does not depend on how the sender's library writes JSON.
+func TestEscapesAndSpacesCountNothing(t *testing.T) {
+	w := newWorld(t)
+	run, _ := w.bound()
+	to := `{"to":"run:` + run + `","type":"status","payload":`
+	for name, payload := range map[string]string{
+		"escapes": `{"a":"` + strings.Repeat(`\u00e9`, 30_000) + `"}`,
+		"spaces":  `{` + strings.Repeat(" ", 100_000) + `"a":1}`,
+	} {
+		if got := w.post(201, "/v1/messages", to+payload+`}`); got.text("state") != "accepted" {
+			t.Errorf("%s: %s", name, got.raw)
+		}
+	}
+	page := w.get(200, "/v1/mailboxes/run:"+run+"/messages")
+	if len(page.raw) > 70_000 || !strings.Contains(page.raw, strings.Repeat("é", 30_000)) || !strings.Contains(page.raw, `"payload":{"a":1}`) {
+		t.Errorf("they are kept as %d bytes", len(page.raw))
+	}
+}
+
 // reporting is a report of a new worker.
 type reporting struct {
 	w              *world

@@ -31,16 +31,17 @@ func (s *Service) SendBatch(ctx context.Context, r receipt.Request, in []SendInp
 	if len(in) == 0 || len(in) > MaxSendBatch {
 		return SentBatch{}, hub.Invalid("messages", "1 to %d are taken", MaxSendBatch)
 	}
-	class := store.New
+	class, ms := store.New, make([]SendInput, len(in))
 	for i, m := range in {
-		if err := m.check(); err != nil {
+		var err error
+		if ms[i], err = m.checked(); err != nil {
 			return SentBatch{}, ofMessage(i, err)
 		}
 		class = min(class, m.class())
 	}
 	return receipt.Do(ctx, s.Store, class, r, func(tx store.Tx) (SentBatch, error) {
-		out := SentBatch{Results: make([]Sent, len(in))}
-		for i, m := range in {
+		out := SentBatch{Results: make([]Sent, len(ms))}
+		for i, m := range ms {
 			var err error
 			if out.Results[i], err = Accept(tx, r.Principal, m); err != nil {
 				return SentBatch{}, ofMessage(i, err)

@@ -78,7 +78,8 @@ func sentBefore(tx store.MailReader, id hub.MessageID, here bool) (Sent, error) 
 
 // Send accepts one message: after it returns, no crash loses it.
 func (s *Service) Send(ctx context.Context, r receipt.Request, in SendInput) (Sent, error) {
-	if err := in.check(); err != nil {
+	in, err := in.checked()
+	if err != nil {
 		return Sent{}, err
 	}
 	return receipt.Do(ctx, s.Store, in.class(), r, func(tx store.Tx) (Sent, error) {
@@ -92,6 +93,18 @@ func (in SendInput) class() store.Class {
 		return store.Settle
 	}
 	return store.New
+}
+
+// checked is the message as it is kept, with its JSON written plainly.
+func (in SendInput) checked() (SendInput, error) {
+	for name, raw := range map[string]*json.RawMessage{"payload": &in.Payload, "result": &in.Report.Result, "usage": &in.Report.Usage} {
+		short, err := hub.PlainJSON(*raw)
+		if err != nil {
+			return in, hub.Invalid(name, "is no JSON document")
+		}
+		*raw = short
+	}
+	return in, in.check()
 }
 
 func (in SendInput) check() error {

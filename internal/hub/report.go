@@ -50,9 +50,9 @@ func lifecycle(field, what string) error {
 }
 
 // Sum identifies what a report says: equal sums are duplicates. It covers
-// outcome, body, result, files and verify_result.
+// outcome, body, result (by its meaning), files and verify_result.
 func (r Report) Sum(body string) string {
-	raw, err := json.Marshal([]any{r.Outcome, body, string(r.Result), r.Files, r.VerifyResult})
+	raw, err := json.Marshal([]any{r.Outcome, body, sameJSON(r.Result), r.Files, r.VerifyResult})
 	if err != nil { // strings and raw JSON as string always marshal
 		panic(err)
 	}
