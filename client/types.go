@@ -7,6 +7,7 @@ import "github.com/wavehub/wavehub/openapi/api"
 type (
 	Answer                  = api.Answer
 	AuditRow                = api.AuditRow
+	BatchResult             = api.BatchResult
 	Binding                 = api.Binding
 	CheckResult             = api.CheckResult
 	Commands                = api.Commands
@@ -17,8 +18,11 @@ type (
 	DispatchState           = api.DispatchState
 	ErrorCode               = api.ErrorCode
 	Grants                  = api.Grants
+	Heartbeat               = api.Heartbeat
+	HeartbeatResult         = api.HeartbeatResult
 	HistoryPage             = api.HistoryPage
 	HubStatus               = api.HubStatus
+	IdMatches               = api.IdMatches
 	InviteCreate            = api.InviteCreate
 	InviteCreateAs          = api.InviteCreateAs
 	InviteResult            = api.InviteResult
@@ -39,6 +43,7 @@ type (
 	PeerResult              = api.PeerResult
 	Problem                 = api.Problem
 	ProblemRetry            = api.ProblemRetry
+	QuestionPage            = api.QuestionPage
 	Reply                   = api.Reply
 	Repo                    = api.Repo
 	RepoAdd                 = api.RepoAdd
@@ -60,14 +65,14 @@ type (
 	StopResult              = api.StopResult
 	Task                    = api.Task
 	TaskCreate              = api.TaskCreate
-	TaskUpdate              = api.TaskUpdate
-	TaskUpdateState         = api.TaskUpdateState
 	TaskCreateScope         = api.TaskCreateScope
 	TaskCreateVerify        = api.TaskCreateVerify
 	TaskOnly                = api.TaskOnly
 	TaskPage                = api.TaskPage
 	TaskResult              = api.TaskResult
 	TaskState               = api.TaskState
+	TaskUpdate              = api.TaskUpdate
+	TaskUpdateState         = api.TaskUpdateState
 	VerdictResult           = api.VerdictResult
 	WorkerStart             = api.WorkerStart
 	WorkerStartReports      = api.WorkerStartReports

@@ -44,10 +44,11 @@ func served(err error) error {
 }
 
 // Shutdown stops accepting and waits until the handlers have ended; when ctx
-// ends first their connections are cut. Waits end at once. It may be called
-// more than once, and before Serve.
+// ends first their connections are cut. Waits and connections without a request
+// end at once. It may be called more than once, and before Serve.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
+	s.unused.close()
 	var both sync.WaitGroup
 	errs := make([]error, 2)
 	for i, srv := range []*http.Server{s.apiHTTP, s.peerHTTP} {

@@ -238,6 +238,36 @@ func TestStoppingLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// A connection that was opened ahead of need does not hold up the end, for which
+// http.Server would give it five seconds from its opening.
+func TestStoppingClosesUnusedConnections(t *testing.T) {
+	w := newWorld(t)
+	addr, stop := w.port(nil)
+	c, err := dialTLS(t, addr, "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(4 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return w.server.unused.count() == 1 })
+	if err := stop(); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the unused connection: %v", err)
+	}
+	if n := w.server.unused.count(); n != 0 {
+		t.Errorf("%d unused connections are remembered", n)
+	}
+}
+
+func (u *unused) count() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.conns)
+}
+
 // stingyListener fails before each connection.
 type stingyListener struct {
 	net.Listener

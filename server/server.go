@@ -45,6 +45,7 @@ type Server struct {
 	failures          chan struct{} // one slot per failed credential that is being delayed
 
 	ending ending
+	unused unused
 
 	keepAlive time.Duration
 	delay     time.Duration
@@ -143,7 +144,8 @@ func (s *Server) httpServer(h http.Handler, headerBytes int) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes,
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" passes the guards too
-		ErrorLog:                     slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), ConnContext: withConn,
+		ErrorLog:                     slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		ConnContext:                  withConn, ConnState: s.unused.follow,
 	}
 }
 

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 
@@ -41,8 +42,9 @@ func (a authority) Private(id hub.TerminalID) (string, error) {
 	return dir, safefile.PrivateDir(dir)
 }
 
-// WriteFile replaces the capability file by rename: a worker that reads it gets
-// the old one or the new one, whole.
+// WriteFile replaces the capability file by rename, unless it says the same
+// already: a worker that reads it gets the old one or the new one, whole. A hub
+// with many workers does this for each before it serves.
 func (a authority) WriteFile(at hub.Attachment, token string) (string, error) {
 	dir, err := a.Private(at.Terminal)
 	if err != nil {
@@ -56,5 +58,8 @@ func (a authority) WriteFile(at hub.Attachment, token string) (string, error) {
 		return "", fmt.Errorf("encoding the capability file: %w", err)
 	}
 	path := filepath.Join(dir, config.CapabilityName)
+	if was, err := safefile.ReadPrivate(path, capfile.MaxSize); err == nil && bytes.Equal(was, raw) {
+		return path, nil
+	}
 	return path, safefile.WriteAtomic(path, raw, 0o600)
 }
