@@ -84,6 +84,11 @@ func TestBadInputIsTypedAndStoresNothing(t *testing.T) {
 		for name, bad := range badQueries(o) {
 			try(o, name, request{path: path + "?" + bad, body: bases[o.id]})
 		}
+		for _, p := range o.params {
+			if p.Value.In == openapi3.ParameterInHeader {
+				try(o, "an empty "+p.Value.Name, request{path: path, body: bases[o.id], header: map[string]string{p.Value.Name: ""}})
+			}
+		}
 		if o.mutates() && o.id != "putHeartbeat" {
 			for _, id := range []string{"x", "req_" + strings.Repeat("0", 27), "req_" + strings.Repeat("U", 26), strings.Repeat("r", 1000)} {
 				try(o, "Idempotency-Key "+id, request{path: path, body: bases[o.id], header: map[string]string{"Idempotency-Key": id}})

@@ -32,7 +32,7 @@ func TestTasksChangeOnlyAsTheyWereSeen(t *testing.T) {
 	if before.header.Get("ETag") != now {
 		t.Errorf("the change answers ETag %s, a look %s", now, before.header.Get("ETag"))
 	}
-	for _, match := range []string{seen, `"v99"`, "v2"} {
+	for _, match := range []string{seen, `"v99"`, "v2", seen + `, "v98"`, "W/" + now} {
 		if got := w.patch(task, match, `{"title":"three","state":"cancelled"}`); got.status != 412 || got.code() != "precondition_failed" {
 			t.Errorf("If-Match %s: %d %s", match, got.status, got.raw)
 		}
@@ -40,7 +40,7 @@ func TestTasksChangeOnlyAsTheyWereSeen(t *testing.T) {
 	if after := w.get(200, "/v1/tasks/"+task); after.raw != before.raw || w.commits.Load() != commits {
 		t.Errorf("refused changes made\n%s\nof\n%s", after.raw, before.raw)
 	}
-	for match, title := range map[string]string{"*": "any", "": "without"} {
+	for match, title := range map[string]string{"*": "any", "": "without", `"v2", "v3", "v4"`: "listed"} {
 		if got := w.patch(task, match, `{"title":"`+title+`"}`); got.status != 200 || got.text("task", "title") != title {
 			t.Errorf("If-Match %q: %d %s", match, got.status, got.raw)
 		}

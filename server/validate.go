@@ -23,6 +23,9 @@ func (o *operation) check(r *http.Request, c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := o.checkHeaders(r.Header); err != nil {
+		return err
+	}
 	path := pathParams(r)
 	if err := plainParameters(path, query); err != nil {
 		return err
@@ -57,6 +60,23 @@ func (o *operation) checkQuery(r *http.Request) (url.Values, error) {
 		}
 	}
 	return query, nil
+}
+
+// checkHeaders refuses empty and repeated parameters: a condition or a key that
+// came out empty would silently not count.
+func (o *operation) checkHeaders(h http.Header) error {
+	for _, p := range o.params {
+		if p.Value.In != openapi3.ParameterInHeader {
+			continue
+		}
+		switch vs := h.Values(p.Value.Name); {
+		case len(vs) > 1:
+			return hub.Invalid(p.Value.Name, "is given twice")
+		case len(vs) == 1 && strings.TrimSpace(vs[0]) == "":
+			return hub.Invalid(p.Value.Name, "is empty: give it a value, or leave it out")
+		}
+	}
+	return nil
 }
 
 // pathParams are the unescaped values of the route's parameters.

@@ -61,8 +61,6 @@ func (f *checkFlags) validate(a *app, cmd *cobra.Command) error {
 	switch {
 	case f.peek && f.all:
 		return misused(cmd, "takes --peek or --all, not both")
-	case cmd.Flags().Changed("ack") && f.ack == "":
-		return misused(cmd, "--ack needs the id of a Delivery")
 	case cmd.Flags().Changed("limit") && f.page.Limit < 1:
 		return misused(cmd, "--limit must be at least 1")
 	case looks && f.ack != "":

@@ -114,6 +114,7 @@ func TestUsageErrors(t *testing.T) {
 		"run create", "run create --objective o --bind --no-bind", "task create --run run_1", "worker start --task t", "worker start --worktree current",
 		"send --subject s", "send --type status", "done x", "ask", "ask --resume msg_1 --question q", "reply --body b", "peer add n u", "config path nope",
 		"status --retry-request req_00000000000000000000000001", "run create --objective o --retry-request req_1", "send --to run:r --type status --payload {", "send --to run:r --type status --body-file /nonexistent",
+		"task update t --title x --if-match=", "task create --run run_1 --spec s --retry-request=", "task create --spec s --run=", "worker list --task=", "worker start --task t --worktree current --agent sh --retry-of=",
 	} {
 		r := wavehub(t, strings.Fields(line)...)
 		if r.code != 2 || r.out != "" || !strings.Contains(r.errout, "(invalid_argument)") {
@@ -143,6 +144,22 @@ func TestJSONIsPassedOnAsReceived(t *testing.T) {
 	wavehub(t, "status").want(t, 0, "1 runs, 2 tasks, 3 live dispatches, 4 messages")
 }
 
+func TestProblemsOfTheProgramHaveTheirStatus(t *testing.T) {
+	newHub(t)
+	wavehub(t, "run", "show", "--json").want(t, 2, `"status":400`)
+}
+
+func TestVersionsOfATask(t *testing.T) {
+	h := newHub(t)
+	h.fail("PATCH /v1/tasks/task_1", 412, "precondition_failed")
+	for given, sent := range map[string]string{"5": `"v5"`, "v5": `"v5"`, `"v5"`: `"v5"`, "*": "*", "five": "five"} {
+		wavehub(t, "task", "update", "task_1", "--title", "x", "--if-match", given).want(t, 5, "(precondition_failed)")
+		if got := h.last().head.Get("If-Match"); got != sent {
+			t.Errorf("--if-match %s sends %s", given, got)
+		}
+	}
+}
+
 func TestRunRequired(t *testing.T) {
 	h := newHub(t)
 	h.on("GET /v1/runs", 200, runsDoc)
@@ -151,7 +168,7 @@ func TestRunRequired(t *testing.T) {
 		wavehub(t, args...).want(t, 2, "(run_required)", "wavehub run create --objective 'Describe the goal'", "wavehub run use run_9")
 	}
 	t.Setenv(envConsumer, "whc_x")
-	wavehub(t, "task", "list").want(t, 2, "(run_required)")
+	wavehub(t, "task", "list").want(t, 2, "(run_required)", "the consumer token of the environment", "wavehub run use run_9")
 	h.fail("GET /v1/binding", 409, "consumer_fenced")
 	wavehub(t, "task", "list").want(t, 5, "(consumer_fenced)")
 	h.on("GET /v1/binding", 200, bindingDoc)
@@ -379,7 +396,8 @@ func TestAsk(t *testing.T) {
 		t.Errorf("stderr %q", r.errout)
 	}
 	wavehub(t, "ask", "--resume", "msg_1", "--timeout", "5s", "--exit-status").want(t, 7, "wavehub ask --resume msg_1")
-	if strings.Join(waits, " ") != "90000 5000" {
+	wavehub(t, "ask", "--resume", "msg_1", "--timeout", "0").want(t, 0)
+	if strings.Join(waits, " ") != "90000 5000 0" {
 		t.Errorf("waits %v", waits)
 	}
 	h.fail("GET /v1/messages/msg_1/answer", 409, "dispatch_inactive")

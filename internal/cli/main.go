@@ -47,6 +47,7 @@ type globals struct {
 	json, quiet, noColor    bool
 	run, retryRequest       string
 	timeout, connectTimeout time.Duration
+	timed                   bool // --timeout was given
 }
 
 // exitCode ends the program with a code and without a message: the answer that

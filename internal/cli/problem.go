@@ -109,7 +109,7 @@ func (a *app) repeated(requestID string) []string {
 func (a *app) problemJSON(e client.Error) {
 	raw, err := json.Marshal(client.Problem{
 		Code: client.ErrorCode(e.Code), Title: e.Title, Detail: e.Detail, Hint: e.Hint, Field: e.Field,
-		Status: e.Status, RequestId: e.RequestID, Retry: client.ProblemRetry(e.Retry), AfterMs: e.AfterMS, NextCommands: e.Next,
+		Status: cmp.Or(e.Status, client.Errorf(e.Code, "").Status), RequestId: e.RequestID, Retry: client.ProblemRetry(e.Retry), AfterMs: e.AfterMS, NextCommands: e.Next,
 	})
 	if err != nil {
 		raw = []byte(`{"code":"internal","title":"The problem cannot be encoded","status":0,"retry":"inspect"}`)

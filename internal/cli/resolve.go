@@ -53,7 +53,11 @@ func (s *session) runRequired(ctx context.Context) error {
 		e.Next = [][]string{append(create, "--no-bind"), {"wavehub", "run", "list"}} // nothing can be bound here
 		return e
 	}
-	e.Next = [][]string{create}
+	if e.Next = [][]string{create}; consumerGiven() {
+		e.Detail = "no Run is named with --run, and the consumer token of the environment is of no Run of this hub"
+		e.Hint = "unset " + envConsumer + " and " + envConsumerFile + " to use the terminal's own Run, or name one"
+		e.Next = nil
+	}
 	// The newest Run only makes the advice better: without it the advice stands.
 	if runs, err := s.Runs(ctx, client.Page{Limit: 1}); err == nil && len(runs.Runs) > 0 {
 		e.Next = append(e.Next, []string{"wavehub", "run", "use", runs.Runs[0].RunId})

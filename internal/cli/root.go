@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,6 +45,10 @@ func (a *app) globalFlags(f *pflag.FlagSet) {
 }
 
 func (a *app) checkGlobals(cmd *cobra.Command, _ []string) error {
+	if err := emptyFlag(cmd); err != nil {
+		return err
+	}
+	a.flags.timed = cmd.Flags().Changed("timeout")
 	switch {
 	case a.flags.timeout < 0 || a.flags.connectTimeout < 0:
 		return misused(cmd, "takes no negative time")
@@ -57,6 +62,22 @@ func (a *app) checkGlobals(cmd *cobra.Command, _ []string) error {
 		return misused(cmd, "--retry-request: %q is not a request id (req_…)", a.flags.retryRequest)
 	}
 	return nil
+}
+
+// mayBeEmpty are the flags whose empty value says something: texts, and the
+// cursor of a first page.
+var mayBeEmpty = []string{"subject", "body", "display-name", "comment", "cursor"}
+
+// emptyFlag refuses a flag with an empty value. It comes from a variable that
+// was not set, and would silently take away the protection, or the filter, that
+// was asked for.
+func emptyFlag(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" && !slices.Contains(mayBeEmpty, f.Name) {
+			err = misused(cmd, "--%s is empty: give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
 }
 
 // group is a command that only has verbs below it.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -101,7 +102,7 @@ func (a *app) taskUpdate() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&title, "title", "", "a short name")
 	flags.StringVar(&state, "state", "", "ready (reopens it), completed, failed or cancelled")
-	flags.StringVar(&ifMatch, "if-match", "", "only if the Task is at this version (its ETag)")
+	flags.StringVar(&ifMatch, "if-match", "", "only if the Task is at this version: its ETag, or its version as task show prints it")
 	cmd.RunE = verb[client.TaskResult]{
 		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.TaskResult, error) {
 			text, err := spec.read(a)
@@ -112,11 +113,21 @@ func (a *app) taskUpdate() *cobra.Command {
 				return nil, misused(cmd, "needs --title, --spec or --state")
 			}
 			in := client.TaskUpdate{Title: title, Spec: text, State: client.TaskUpdateState(state)}
-			return s.UpdateTask(ctx, args[0], ifMatch, in, opts...)
+			return s.UpdateTask(ctx, args[0], etag(ifMatch), in, opts...)
 		},
 		human: func(p *printer, out *client.TaskResult) { printTask(p, out.Task) },
 	}.runE(a)
 	return cmd
+}
+
+// etag is the ETag of a version that is given without its quotes, or as the
+// number that --json prints; any other text is left for the hub to judge.
+func etag(version string) string {
+	number := strings.TrimPrefix(version, "v")
+	if number == "" || strings.Trim(number, "0123456789") != "" {
+		return version
+	}
+	return `"v` + number + `"`
 }
 
 func (a *app) taskCancel() *cobra.Command {

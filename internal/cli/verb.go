@@ -90,7 +90,7 @@ func (a *app) options(body *json.RawMessage) []client.Option {
 
 // wait is --timeout, or standard where it was not given.
 func (a *app) wait(standard time.Duration) time.Duration {
-	if a.flags.timeout > 0 {
+	if a.flags.timed {
 		return a.flags.timeout
 	}
 	return standard

@@ -97,7 +97,9 @@ func Change(t Task, latest *Dispatch, deps []TaskState, c TaskChange) (Task, *Er
 		e.Hint = "stop or abandon the Dispatch first"
 		return t, e.WithNext("wavehub", "worker", "show", string(latest.ID))
 	case t.State == TaskCompleted:
-		return t, Errorf(CodeTaskStateInvalid, "%s is completed%s, which is never left; make a follow-up Task", t.ID, by(latest))
+		e := Errorf(CodeTaskStateInvalid, "%s is completed%s, which is never left", t.ID, by(latest))
+		e.Hint = "make a follow-up Task"
+		return t, e
 	}
 	switch c.State {
 	case TaskReady:
@@ -132,23 +134,37 @@ func firstStart(t Task, latest *Dispatch) *Error {
 		return nil
 	}
 	if latest == nil {
-		return Errorf(CodeTaskNotStartable, "%s is %s and has never been started; it must be ready", t.ID, t.State)
+		e := Errorf(CodeTaskNotStartable, "%s is %s and has never been started; it must be ready", t.ID, t.State)
+		e.Hint = "it becomes ready when the Tasks that it depends on are completed, or by task update --state ready"
+		return e.WithNext("wavehub", "task", "show", string(t.ID))
 	}
+	return notStartable(t, latest)
+}
+
+// notStartable names the Dispatch that stands in the way, or that ended t.
+func notStartable(t Task, latest *Dispatch) *Error {
 	e := Errorf(CodeTaskNotStartable, "%s is %s; its latest Dispatch %s is %s", t.ID, t.State, latest.ID, latest.State)
 	e.Hint = "inspect that Dispatch; once it is failed, stopped or abandoned, start again with --retry-of and a placement"
+	if t.State == TaskCompleted {
+		e.Hint = "a completed Task is not started again: make a follow-up Task"
+	}
 	return e.WithNext("wavehub", "worker", "show", string(latest.ID))
 }
 
 func retryStart(t Task, latest *Dispatch, retryOf DispatchID) *Error {
 	switch {
-	case latest == nil || latest.ID != retryOf:
-		return Errorf(CodeTaskNotStartable, "%s is not the latest Dispatch of %s", retryOf, t.ID)
+	case latest == nil:
+		return Errorf(CodeTaskNotStartable, "%s has never been started, so %s is not its latest Dispatch", t.ID, retryOf).
+			WithNext("wavehub", "task", "show", string(t.ID))
+	case latest.ID != retryOf:
+		e := Errorf(CodeTaskNotStartable, "%s is not the latest Dispatch of %s: that is %s, and it is %s", retryOf, t.ID, latest.ID, latest.State)
+		return e.WithNext("wavehub", "worker", "show", string(latest.ID))
 	case !latest.State.Replaceable():
 		return Errorf(CodeTaskNotStartable, "%s is %s; only a failed, stopped or abandoned Dispatch is replaced", latest.ID, latest.State).
 			WithNext("wavehub", "worker", "show", string(latest.ID))
 	case slices.Contains([]TaskState{TaskFailed, TaskBlocked, TaskCancelled, TaskReady}, t.State):
 		return nil
 	default:
-		return Errorf(CodeTaskNotStartable, "%s is %s", t.ID, t.State)
+		return notStartable(t, latest)
 	}
 }

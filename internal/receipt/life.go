@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/id"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -57,11 +58,20 @@ func Show(rx showRx, p hub.Principal, key hub.RequestID) (store.Receipt, error) 
 	case err != nil:
 		return rec, err
 	case !ok || rec.Principal != p.Name():
-		return rec, hub.Errorf(hub.CodeRequestNotFound, "the caller has made no request %s", key)
+		return rec, noRequest(key)
 	case rec.Run == "":
 		return rec, Expired(rec, rx.Now())
 	}
 	return rec, nil
+}
+
+// noRequest may say that a request had no effect only where a whole id was given.
+func noRequest(key hub.RequestID) error {
+	e := hub.Errorf(hub.CodeRequestNotFound, "the caller has made no request %s", key)
+	if !id.Valid(hub.PrefixRequest, string(key)) {
+		e.Hint = "give the id whole, or an abbreviation of one of your own requests; this says nothing about what a request did"
+	}
+	return e
 }
 
 const sweepRows = 500

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
@@ -33,7 +34,7 @@ func Update(tx updateTx, in UpdateInput) (hub.Task, error) {
 	if err != nil {
 		return t, err
 	}
-	if in.IfMatch != "" && in.IfMatch != "*" && in.IfMatch != ETag(t) {
+	if !matches(in.IfMatch, t) {
 		e := hub.Errorf(hub.CodePreconditionFailed, "%s is at %s now", t.ID, ETag(t))
 		return t, e.WithNext("wavehub", "task", "show", string(t.ID))
 	}
@@ -130,4 +131,19 @@ func Recall(rx store.TaskReader, t hub.Task, given string) (hub.Task, error) {
 	now, err := rx.Task(t.ID)
 	t.Spec = now.Spec
 	return t, err
+}
+
+// matches reports whether the If-Match condition allows a change of t: it is
+// empty, *, or a list of entity tags with that of t (RFC 9110, 13.1.1). What is
+// weak or malformed matches nothing.
+func matches(condition string, t hub.Task) bool {
+	if condition == "" || condition == "*" {
+		return true
+	}
+	for tag := range strings.SplitSeq(condition, ",") {
+		if strings.TrimSpace(tag) == ETag(t) {
+			return true
+		}
+	}
+	return false
 }

@@ -15,6 +15,10 @@ var idTables = map[string]string{
 // requestsFrom looks among the requests of the hub's own principals.
 const requestsFrom = `SELECT key FROM receipts WHERE space = 'local' AND key >= ? AND key < ? ORDER BY key LIMIT 2`
 
+// requestsEnding looks at the newest of them, as recentEnding does.
+var requestsEnding = fmt.Sprintf(`SELECT key FROM (SELECT key, space FROM receipts ORDER BY rid DESC LIMIT %d)
+	WHERE substr(key, -6) = ? AND space = 'local' LIMIT 2`, recentRows)
+
 // endTables are those whose ids may be abbreviated by their end; each has an
 // index on it. Of recentTables, which have none, only the newest rows are looked
 // at: what people abbreviate they have just read.
@@ -54,6 +58,7 @@ func (q querier) IDsEnding(text string) (found []string, err error) {
 	for _, table := range recentTables {
 		queries = append(queries, recentEnding(table))
 	}
+	queries = append(queries, requestsEnding)
 	for _, query := range queries {
 		ids, err := all(q, scanText, query, text)
 		if err != nil {

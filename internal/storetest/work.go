@@ -316,6 +316,8 @@ func abbreviations(f *fixture) {
 			same(f, []string{string(other.ID)})(rx.IDsFrom(hub.PrefixRun, "run_0123456789abcdefghjkmnpq02")),
 			same(f, []string(nil))(rx.IDsFrom(hub.PrefixTask, "task_01234567")),
 			same(f, []string{string(run.ID)})(rx.IDsEnding("mnpq01")),
+			same(f, []string{string(own.Key)})(rx.IDsEnding("mnpq04")),
+			same(f, []string(nil))(rx.IDsEnding("mnpq05")),
 			same(f, []string(nil))(rx.IDsEnding("zzzzzz")),
 		)
 	})
