@@ -40,7 +40,7 @@ func (s *Service) sameConsumer(ctx context.Context, p hub.Principal, made Sent) 
 	return s.Store.View(ctx, func(rx store.Rx) error {
 		proof, err := run.Proof(rx, p)
 		if err == nil && (proof != hub.ConsumerProof{Run: made.Run, Generation: made.Generation}) {
-			err = hub.Errorf(hub.CodeConsumerFenced, "the record belongs to another consumer")
+			err = hub.OtherConsumer(made.Generation)
 		}
 		return err
 	})

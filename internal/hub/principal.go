@@ -34,6 +34,14 @@ type ConsumerProof struct {
 	Generation int64
 }
 
+// OtherConsumer refuses a record that was made for another generation of the
+// consumer, a former or a later one than the caller.
+func OtherConsumer(generation int64) *Error {
+	e := Errorf(CodeConsumerFenced, "this request was answered to generation %d of the consumer, which is not yours", generation)
+	e.Hint = "the recorded answer is that consumer's only; as the present one, ask under a new request id"
+	return e
+}
+
 // Name is how receipts and audit rows name the principal.
 func (p Principal) Name() string {
 	if p.ID == "" {

@@ -247,7 +247,7 @@ func (s *Service) answered(tx replayTx, p hub.Principal, box hub.Box, rec store.
 func (s *Service) sameConsumer(tx AccessTx, p hub.Principal, box hub.Box, generation int64) error {
 	proven, err := s.Access.Proven(tx, p, box)
 	if err == nil && proven != generation {
-		err = hub.Errorf(hub.CodeConsumerFenced, "the record belongs to another consumer")
+		err = hub.OtherConsumer(generation)
 	}
 	return err
 }

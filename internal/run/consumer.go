@@ -1,6 +1,8 @@
 package run
 
 import (
+	"fmt"
+
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
 )
@@ -62,7 +64,7 @@ func holder(tx store.RunReader, r hub.Run) string {
 	case r.Released:
 		return "none since its terminal took another Run"
 	default:
-		return "at most one that holds a consumer token"
+		return fmt.Sprintf("one that holds the consumer token of generation %d", r.Generation)
 	}
 }
 
