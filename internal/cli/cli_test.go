@@ -352,6 +352,17 @@ func TestConsumerFile(t *testing.T) {
 		t.Errorf("the reserved file stays: %v", err)
 	}
 	t.Setenv(envConsumerFile, fresh) // named before it is made
+	wavehub(t, "run", "create", "--objective", "o", "--no-bind").want(t, 0)
+	if _, err := os.Stat(fresh); !os.IsNotExist(err) {
+		t.Errorf("--no-bind makes a consumer file: %v", err)
+	}
+	wavehub(t, "run", "create", "--objective", "o").want(t, 0)
+	if raw, err := os.ReadFile(fresh); err != nil || string(raw) != "whc_token\n" {
+		t.Errorf("file %q: %v", raw, err)
+	}
+	if err := os.Remove(fresh); err != nil {
+		t.Fatal(err)
+	}
 	h.on("POST /v1/runs/run_1/bind", 200, runDoc)
 	wavehub(t, "check", "--run", "run_1").want(t, 4, "(invalid_token)")
 	wavehub(t, "run", "use", "run_1").want(t, 0)

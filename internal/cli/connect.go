@@ -32,6 +32,7 @@ type session struct {
 	dispatch *capfile.File // set inside a Dispatch, nil for the operator
 	bound    bool          // a context or a consumer token is sent along
 	context  bool          // it is a context
+	unmade   string        // the consumer file of the environment, which does not exist yet
 	// contextErr says why the terminal could not be found; only verbs that
 	// need a binding fail on it.
 	contextErr error
@@ -112,6 +113,9 @@ func (a *app) connectOperator(cfg config.Config, timeout time.Duration) (*sessio
 	}
 	if cc.Consumer == "" && !fresh {
 		cc.Context, s.contextErr = proc.CallerContext()
+	}
+	if fresh {
+		s.unmade = os.Getenv(envConsumerFile)
 	}
 	s.context = cc.Context != ""
 	s.bound = cc.Consumer != "" || cc.Context != ""

@@ -29,7 +29,8 @@ func (a *app) runCreate() *cobra.Command {
 		Short: "Create a Run and bind this terminal to it",
 		Long: "Creates a Run with its inbox. The terminal that calls becomes its consumer, unless it is\n" +
 			"bound to another Run: then nothing is created, except with --bind (take the terminal\nover) or --no-bind (no consumer yet).\n\n" +
-			"Scripts have no terminal: --consumer-file writes the token that WAVEHUB_CONSUMER_FILE names later.",
+			"Scripts have no terminal: --consumer-file writes the token that WAVEHUB_CONSUMER_FILE names later;\n" +
+			"the file that the variable names is written without the flag while it does not exist.",
 		Example: "wavehub run create --objective \"Audit both platforms\"\nwavehub run create --objective \"Nightly\" --no-bind",
 		Args:    exactly(),
 	}, isMutation)
@@ -64,6 +65,9 @@ func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags, kept *bool) func(
 		case f.noBind:
 			in.Bind = client.RunCreateBind("none")
 		}
+		if f.consumerFile == "" && !f.noBind {
+			f.consumerFile = s.unmade
+		}
 		*kept = s.context || f.consumerFile != ""
 		file, err := reserveConsumer(f.consumerFile)
 		if err != nil {
@@ -80,6 +84,7 @@ func (a *app) runUse() *cobra.Command {
 	cmd := mark(&cobra.Command{
 		Use:     "use RUN",
 		Short:   "Become the Run's consumer, and fence the former one",
+		Long:    "Binds this terminal to the Run, or writes the new token to --consumer-file, else to the file\nthat WAVEHUB_CONSUMER_FILE names. The former consumer is refused from then on.",
 		Example: "wavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y\nwavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y --consumer-file consumer",
 		Args:    exactly("RUN"),
 	}, isMutation)
