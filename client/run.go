@@ -67,7 +67,11 @@ func (c *Client) CreateTask(ctx context.Context, run string, in api.TaskCreate, 
 // version.
 func (c *Client) UpdateTask(ctx context.Context, task, ifMatch string, in api.TaskUpdate, opts ...Option) (*api.TaskResult, error) {
 	return mutate[api.TaskResult](ctx, c, 0, opts, func(ctx context.Context, key string) (*http.Response, error) {
-		return c.api.UpdateTask(ctx, task, &api.UpdateTaskParams{IdempotencyKey: key, IfMatch: ifMatch}, in)
+		params := &api.UpdateTaskParams{IdempotencyKey: key}
+		if ifMatch != "" {
+			params.IfMatch = &ifMatch
+		}
+		return c.api.UpdateTask(ctx, task, params, in)
 	})
 }
 

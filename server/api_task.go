@@ -49,11 +49,15 @@ func (s apiHandlers) GetTask(w http.ResponseWriter, r *http.Request, id api.Task
 
 // UpdateTask changes a Task's text or state.
 func (s apiHandlers) UpdateTask(w http.ResponseWriter, r *http.Request, id api.TaskParam, params api.UpdateTaskParams) {
+	match := ""
+	if params.IfMatch != nil {
+		match = *params.IfMatch
+	}
 	mutate(s.Server, w, r, verb[api.TaskUpdate, run.Created]{
-		key: params.IdempotencyKey, path: id, condition: params.IfMatch,
+		key: params.IdempotencyKey, path: id, condition: match,
 		do: func(ctx context.Context, q receipt.Request, b api.TaskUpdate) (run.Created, error) {
 			return s.cfg.Runs.UpdateTask(ctx, q, run.UpdateInput{
-				Task: hub.TaskID(id), IfMatch: params.IfMatch,
+				Task: hub.TaskID(id), IfMatch: match,
 				Change: hub.TaskChange{Title: b.Title, Spec: b.Spec, State: hub.TaskState(b.State)},
 			})
 		},

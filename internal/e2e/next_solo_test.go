@@ -16,7 +16,9 @@ import (
 // soloAdvice is printed by one hub and its command line.
 var soloAdvice = map[string]advice{
 	"task_state_invalid":     {sites: "hub.Change", provoke: by(consumer, soloCodes["task_state_invalid"])},
-	"task_not_startable":     {sites: "hub.firstStart", provoke: by(consumer, soloCodes["task_not_startable"])},
+	"task_not_startable":     {sites: "hub.notStartable", provoke: by(consumer, soloCodes["task_not_startable"])},
+	"a Task that waits":      {sites: "hub.firstStart", provoke: by(consumer, startOfPending)},
+	"retry without a start":  {provoke: by(consumer, retryOfNone)},
 	"retry of a live one":    {sites: "hub.retryStart", provoke: by(consumer, retryOfLive)},
 	"precondition_failed":    {sites: "run.Update", provoke: by(consumer, soloCodes["precondition_failed"])},
 	"repo_not_found":         {sites: "work.FindRepo", provoke: by(consumer, soloCodes["repo_not_found"])},
@@ -66,6 +68,16 @@ func printedAfter(t testing.TB, text, mark string) []string {
 
 func retryOfLive(t *testing.T, s *stage) Result {
 	return onHeldTask("worker start --worktree path:/ --agent sh --retry-of "+s.solo().worker.DispatchId+" --task")(t, s)
+}
+
+func startOfPending(t *testing.T, s *stage) Result {
+	c := s.solo().run
+	waits := get[api.TaskResult](t, c.Caller, "task", "create", "--run", c.Run, "--spec", "x", "--deps", c.Task("first")).Task.TaskId
+	return c.json("worker", "start", "--worktree", "path:/", "--agent", "sh", "--task", waits)
+}
+
+func retryOfNone(t *testing.T, s *stage) Result {
+	return onTask("--worktree path:/ --agent sh --retry-of "+s.solo().worker.DispatchId)(t, s)
 }
 
 // runRequired needs a hub of its own: the newest Run is proposed, and used.

@@ -2179,8 +2179,8 @@ type UpdateTaskParams struct {
 	// IdempotencyKey req_… and 26 characters.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// IfMatch An ETag of this Task.
-	IfMatch string `json:"If-Match,omitempty"`
+	// IfMatch ETags of this Task.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // StartWorkerParams defines parameters for StartWorker.
@@ -5359,14 +5359,16 @@ func NewUpdateTaskRequestWithBody(server string, task TaskParam, params *UpdateT
 
 		req.Header.Set("Idempotency-Key", headerParam0)
 
-		var headerParam1 string
+		if params.IfMatch != nil {
+			var headerParam1 string
 
-		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-Match", params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-		if err != nil {
-			return nil, err
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam1)
 		}
-
-		req.Header.Set("If-Match", headerParam1)
 
 	}
 
@@ -11566,7 +11568,7 @@ func (siw *ServerInterfaceWrapper) UpdateTask(w http.ResponseWriter, r *http.Req
 			return
 		}
 
-		params.IfMatch = IfMatch
+		params.IfMatch = &IfMatch
 
 	}
 
@@ -12079,13 +12081,13 @@ var swaggerSpec = []string{
 	"hxab91/7YbEGL8yPnsJoiPnXhlyBBK8JxLhhUaDfwLNi44Mtxv7T84+oy/ADC/2oC2kPW/FNT6eS82a9",
 	"A/J3pwdidbBK3bxjC/jn4Vfzv0GxfitUsGRw74I9NM8dAPEZ8u2fP1DUjdGqYhgGV7b1vW2wg1szD400",
 	"1ZhGS8CrShOlD6R3xzzTYkMkiApcXySzBE59XqAcUcQ1jbXFD+ZpNO8ViftlE0U3ByEaYId6YzJoCUtt",
-	"DQLyavn4tUsBAKejmOfscG3MExDWte9A6DyrlYRccNs1b267eWzbCLbx7F0xan/usuUafs4tRnh08BeC",
-	"sstiRCO8PERm+/om7oefue69O/GzowfmZ8GnRLi4+gOI66XFV8sMv3NteYTMXEyYiybDBdVus1NjZme+",
-	"o4KGHVnmoa8TG6iOPPbdsLxrx87aw9dYg5wWm8z3yxWSfI/Pu5apj4ifwnNmiyh9cA37pDVLutJKlxJt",
-	"1nUxwFQlJZX6lqWUdyLAey6jpFI/eLJePLls3D84bUnl8KunL6rENxLqK/N9SpmleF7YJqK2YJ3pJGZH",
-	"KNlbaNlq4dhroXyMujHu0pzIRiv2iSL+meyNVpfN+7U5AuCjUdnYI5G2I/shhNDuGRb6YP722UDEjtyy",
-	"91bL0nWtVKeHh8cn/3lwdHB0cHz6n0+fPkHwuaX9DMqZrXn9GgWKVfy3ZdvRBx7Voo8wyhiv4d3orc/M",
-	"SaIPXC7O55v/FwAA//8=",
+	"DQLyavn4tUsBAKejmOfscG3MExDWte9A6DyrlYRccNs1b267eWzbCLbx7F0xan/usuUaNjfdIIO/DpRc",
+	"Fh8a0eXhsYcreue2ZffI9VyP35243tEDc73geSJcXP0BJPjSYrVlmd+55j1CZi5yzEWTB4PKudmpMcYz",
+	"33dBw46M9dBXkw3UUB77nlneAWQn8uFrrNlOi03mu+oKSb7H511j1UfEz+o5s6WWPgSH3dSaJV0Bpkuc",
+	"Nuu6SGGq3pJKfcuCyzuR6T0XW1KpHzylL55vNu5FnLbwcvjV05de4hsJ9fX7PvHMUjwvbKtRW9bOdBKz",
+	"I5TsLcdsNXrstWM+Rj0bd2lhZGMa+8Qa/0xWSasX5/1aJgHw0UBt7KRI2/H/EGhodxYL3TJ/+2wgYgdz",
+	"2XurZel6W6rTw8Pjk/88ODo4Ojg+/c+nT58g+NzSflLlzFbGfo3CySr+27Lt6AOPatFHGIuM1/DO9tZn",
+	"5iTRBy5j5/PN/wsAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
