@@ -1924,7 +1924,8 @@ func ParsePeerRelayResponse(rsp *http.Response) (*PeerRelayResponse, error) {
 	return response, nil
 }
 
-// ServerInterface represents all server handlers.
+// ServerInterface is what a server of this document does, one method for each
+// operation.
 type ServerInterface interface {
 	// PeerStart Start a worker for the home's Dispatch. 202 while the outcome is unknown.
 	// (POST /peer/v1/dispatches)
@@ -1950,58 +1951,6 @@ type ServerInterface interface {
 	// PeerRelay Websocket of the relay, opened by the home.
 	// (GET /peer/v1/relay)
 	PeerRelay(w http.ResponseWriter, r *http.Request)
-}
-
-// Unimplemented server implementation that returns http.StatusNotImplemented for each endpoint.
-
-type Unimplemented struct{}
-
-// PeerStart Start a worker for the home's Dispatch. 202 while the outcome is unknown.
-// (POST /peer/v1/dispatches)
-func (_ Unimplemented) PeerStart(w http.ResponseWriter, r *http.Request, params PeerStartParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// PeerShow What the owner observes of the Dispatch now.
-// (GET /peer/v1/dispatches/{dispatch})
-func (_ Unimplemented) PeerShow(w http.ResponseWriter, r *http.Request, dispatch DispatchParam) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// PeerOutput One page of the worker's output.
-// (GET /peer/v1/dispatches/{dispatch}/output)
-func (_ Unimplemented) PeerOutput(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params PeerOutputParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// PeerStop End exactly the Dispatch's process tree; an absent Dispatch gets a tombstone.
-// (POST /peer/v1/dispatches/{dispatch}/stop)
-func (_ Unimplemented) PeerStop(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params PeerStopParams) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// PeerHello Who the peer is, its store, and the contracts and features it offers.
-// (GET /peer/v1/hello)
-func (_ Unimplemented) PeerHello(w http.ResponseWriter, r *http.Request) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// PeerPair Websocket of the pairing protocol; the only address that an unknown key reaches, while an invite is open.
-// (GET /peer/v1/pair)
-func (_ Unimplemented) PeerPair(w http.ResponseWriter, r *http.Request) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// PeerProbe Validate a start without any effect.
-// (POST /peer/v1/probe)
-func (_ Unimplemented) PeerProbe(w http.ResponseWriter, r *http.Request) {
-	w.WriteHeader(http.StatusNotImplemented)
-}
-
-// PeerRelay Websocket of the relay, opened by the home.
-// (GET /peer/v1/relay)
-func (_ Unimplemented) PeerRelay(w http.ResponseWriter, r *http.Request) {
-	w.WriteHeader(http.StatusNotImplemented)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
