@@ -41,6 +41,8 @@ var importRules = map[string][]string{
 	"internal/sqlite":   withLeaves("internal/hub", "internal/store"),
 	"internal/config":   withLeaves(),
 
+	"internal/agent/transcript": withLeaves("internal/hub"),
+
 	"relay/wire":        {"internal/hub"},
 	"relay":             withLeaves("internal/hub", "relay/wire"),
 	"openapi/api":       {},

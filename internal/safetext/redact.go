@@ -1,0 +1,24 @@
+package safetext
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Redacted stands where a token stood.
+const Redacted = "[redacted]"
+
+var (
+	tokens        = regexp.MustCompile(`wh[urcdw]_[0-9A-Za-z]{20,}`)
+	tokenPrefixes = []string{"whu_", "whr_", "whc_", "whd_", "whw_"}
+)
+
+// Redact replaces everything in s that looks like one of wavehub's tokens.
+func Redact(s string) string {
+	for _, prefix := range tokenPrefixes {
+		if strings.Contains(s, prefix) {
+			return tokens.ReplaceAllString(s, Redacted)
+		}
+	}
+	return s
+}
