@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -22,6 +24,8 @@ const (
 	recordLimit  = time.Minute            // for an exit record that cannot be written
 	recordRetry  = 500 * time.Millisecond
 	outputBuffer = 32 << 10
+	leanPercent  = 25 // of garbage on top of what a supervisor keeps
+	leanProcs    = 2  // the output, and a client
 )
 
 // announcement is the one line that a supervisor writes to its standard
@@ -74,7 +78,16 @@ func Supervise(ctx context.Context, dir string) (err error) {
 	if err := announce(announcement{Incarnation: &s.inc}); err != nil {
 		fmt.Fprintln(os.Stderr, "announcing the start:", err)
 	}
+	lean()
 	return s.run(ctx)
+}
+
+// lean gives back what the start of the whole program took, and what grows with
+// the machine's processors: there is one supervisor per terminal.
+func lean() {
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), leanProcs))
+	debug.SetGCPercent(leanPercent)
+	debug.FreeOSMemory()
 }
 
 // announce writes the one line and closes standard output.
