@@ -146,6 +146,9 @@ func launched(t *testing.T, m *Manager, spec hub.LaunchSpec) hub.Incarnation {
 		if _, err := m.Stop(within(t), inc, -1); err != nil {
 			t.Errorf("cleaning up: %v", err)
 		}
+		if err := m.Remove(inc.Terminal); err != nil {
+			t.Errorf("cleaning up: %v", err)
+		}
 	})
 	return inc
 }
