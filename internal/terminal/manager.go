@@ -127,6 +127,12 @@ func (m *Manager) Remove(terminal hub.TerminalID) error {
 			return fmt.Errorf("removing the terminal's endpoint: %w", err)
 		}
 	}
+	var c claim
+	if found, err := load(dir, claimFile, &c); err == nil && found && c.Cgroup != "" {
+		if err := proc.RemoveGroup(c.Cgroup); err != nil {
+			return err
+		}
+	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("removing the terminal's directory: %w", err)
 	}
