@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -156,14 +155,4 @@ func (g *Git) committed(ctx context.Context, at record, from, to string) ([]stri
 		return nil, err
 	}
 	return slices.DeleteFunc(strings.Split(out, "\x00"), func(s string) bool { return s == "" }), nil
-}
-
-// Within is where dir lies in the working tree root, with slashes, "." for root
-// itself and for what is not in it.
-func Within(root, dir string) string {
-	rel, err := filepath.Rel(root, dir)
-	if err != nil || !filepath.IsLocal(rel) {
-		return "."
-	}
-	return filepath.ToSlash(rel)
 }
