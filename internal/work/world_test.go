@@ -156,6 +156,7 @@ type process struct {
 	in     hub.Incarnation
 	exited chan struct{} // closed at its end
 	code   int
+	does   string // of a verification: see verifiers
 }
 
 // terminals launches fake processes; each launch is counted.
