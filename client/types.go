@@ -17,7 +17,9 @@ type (
 	DispatchPage            = api.DispatchPage
 	DispatchState           = api.DispatchState
 	ErrorCode               = api.ErrorCode
+	Findings                = api.Findings
 	Grants                  = api.Grants
+	Handoff                 = api.Handoff
 	Heartbeat               = api.Heartbeat
 	HeartbeatResult         = api.HeartbeatResult
 	HistoryPage             = api.HistoryPage
@@ -74,6 +76,7 @@ type (
 	TaskUpdate              = api.TaskUpdate
 	TaskUpdateState         = api.TaskUpdateState
 	VerdictResult           = api.VerdictResult
+	Verification            = api.Verification
 	WorkerStart             = api.WorkerStart
 	WorkerStartReports      = api.WorkerStartReports
 	WorkerStartSetup        = api.WorkerStartSetup

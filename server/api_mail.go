@@ -160,7 +160,7 @@ func sendInput(b api.MessageSend) dispatch.SendInput {
 		Report: hub.Report{
 			Task: hub.TaskID(b.TaskId), Dispatch: hub.DispatchID(b.DispatchId), Outcome: hub.Outcome(b.Outcome), Topic: b.Topic,
 			Result: json.RawMessage(b.Result), Files: b.FilesModified, ReportPath: b.ReportPath,
-			VerifyResult: string(b.VerifyResult), Usage: json.RawMessage(b.Usage),
+			Claim: string(b.VerifyResult), Usage: json.RawMessage(b.Usage),
 		},
 	}
 }

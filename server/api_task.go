@@ -34,17 +34,24 @@ func (s apiHandlers) ListTasks(w http.ResponseWriter, r *http.Request, id api.Ru
 	})
 }
 
-// GetTask shows one Task.
+// GetTask shows one Task and its latest Dispatch.
 func (s apiHandlers) GetTask(w http.ResponseWriter, r *http.Request, id api.TaskParam) {
 	var t hub.Task
+	out := api.TaskOnly{}
 	err := s.cfg.Store.View(r.Context(), func(rx store.Rx) (err error) {
-		t, err = rx.Task(hub.TaskID(id))
+		if t, err = rx.Task(hub.TaskID(id)); err != nil || t.Latest == "" {
+			return err
+		}
+		d, err := rx.Dispatch(t.Latest)
+		latest := dispatchOf(d)
+		out.LatestDispatch = &latest
 		return err
 	})
 	if err == nil {
 		w.Header().Set("ETag", run.ETag(t))
 	}
-	s.reply(w, r, http.StatusOK, api.TaskOnly{Task: taskOf(t)}, err)
+	out.Task = taskOf(t)
+	s.reply(w, r, http.StatusOK, out, err)
 }
 
 // UpdateTask changes a Task's text or state.

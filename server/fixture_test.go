@@ -335,6 +335,11 @@ func (fakeGit) Create(context.Context, work.NewWorktree) (hub.Worktree, error) {
 	return hub.Worktree{}, errors.New("no worktrees here")
 }
 func (fakeGit) HasSetup(context.Context, hub.Repo, string) (bool, error) { return false, nil }
+func (fakeGit) Snapshot(context.Context, string) (hub.Baseline, error)   { return hub.Baseline{}, nil }
+func (fakeGit) Changes(context.Context, string, hub.Baseline) ([]string, bool, error) {
+	return nil, false, nil
+}
+func (fakeGit) Handoff(string, string) (hub.Handoff, error) { return hub.Handoff{}, nil }
 
 type fakeAgents struct{}
 
@@ -345,6 +350,9 @@ func (fakeAgents) Completion(agent string) (string, error) {
 	return "report", nil
 }
 func (fakeAgents) Grace(string) time.Duration { return time.Millisecond }
+func (fakeAgents) Script(s work.Script) (hub.LaunchSpec, error) {
+	return hub.LaunchSpec{Terminal: s.Terminal, Argv: []string{"/bin/sh"}}, nil
+}
 func (fakeAgents) Plan(l work.Launch) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: l.Terminal}, nil
 }
@@ -383,6 +391,8 @@ func (f *fakeTerminals) end(id hub.TerminalID) chan struct{} {
 	}
 	return f.ended[id]
 }
+
+func (f *fakeTerminals) Remove(hub.TerminalID) error { return nil }
 
 func (f *fakeTerminals) Launch(ctx context.Context, s hub.LaunchSpec) (hub.Incarnation, error) {
 	f.entered <- struct{}{}

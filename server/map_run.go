@@ -43,7 +43,7 @@ func newTask(b api.TaskCreate) hub.Task {
 	return hub.Task{
 		Title: b.Title, Spec: b.Spec, Dependencies: each(b.Dependencies, func(s string) hub.TaskID { return hub.TaskID(s) }),
 		VerifyCmd: b.VerifyCmd, Verify: string(b.Verify), WriteScope: b.WriteScope, Scope: string(b.Scope),
-		TimeoutSecs: b.TimeoutSecs, HandoffPath: b.HandoffPath, Hat: b.Hat, Origin: b.Origin,
+		TimeoutSecs: b.TimeoutSecs, VerifyTimeoutSecs: b.VerifyTimeoutSecs, HandoffPath: b.HandoffPath, Hat: b.Hat, Origin: b.Origin,
 	}
 }
 
@@ -51,7 +51,7 @@ func taskOf(t hub.Task) api.Task {
 	return api.Task{
 		TaskId: string(t.ID), RunId: string(t.Run), Title: t.Title, Spec: t.Spec, State: api.TaskState(t.State),
 		Dependencies: texts(t.Dependencies), VerifyCmd: t.VerifyCmd, Verify: t.Verify, WriteScope: t.WriteScope, Scope: t.Scope,
-		TimeoutSecs: t.TimeoutSecs, HandoffPath: t.HandoffPath, Hat: t.Hat, Origin: t.Origin, LatestDispatchId: null(t.Latest),
+		TimeoutSecs: t.TimeoutSecs, VerifyTimeoutSecs: t.VerifyTimeoutSecs, HandoffPath: t.HandoffPath, Hat: t.Hat, Origin: t.Origin, LatestDispatchId: null(t.Latest),
 		Result: null(t.Result), Version: t.Version, CreatedAt: at(t.CreatedAt), UpdatedAt: at(t.UpdatedAt),
 	}
 }

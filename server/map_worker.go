@@ -61,8 +61,29 @@ func dispatchOf(d hub.Dispatch) api.Dispatch {
 	return api.Dispatch{
 		DispatchId: string(d.ID), TaskId: string(d.Task), RunId: string(d.Run), State: api.DispatchState(d.State), Reason: null(d.Reason),
 		RetryOf: null(d.RetryOf), Server: serverOf(d.Server), Outcome: null(d.Outcome), Evidence: null(d.Evidence), ExitCode: d.ExitCode,
-		CreatedAt: at(d.CreatedAt), SettledAt: maybeAt(d.SettledAt),
+		CreatedAt: at(d.CreatedAt), SettledAt: maybeAt(d.SettledAt), Findings: findingsOf(d.Findings),
 	}
+}
+
+func findingsOf(f *hub.Findings) *api.Findings {
+	if f == nil {
+		return nil
+	}
+	out := &api.Findings{
+		VerifyResult: api.FindingsVerifyResult(f.VerifyResult), VerifiedBy: api.FindingsVerifiedBy(f.VerifiedBy),
+		ScopeCheck: api.FindingsScopeCheck(f.ScopeCheck), ScopeSource: api.FindingsScopeSource(f.ScopeSource), ScopeReason: f.ScopeReason,
+		ScopeViolations: f.Violations, ScopeViolationCount: f.ViolationCount, ScopeShared: f.ScopeShared,
+	}
+	if v := f.Verification; v != nil {
+		out.Verify = &api.Verification{
+			Command: v.Command, ExitCode: v.ExitCode, Reason: api.VerificationReason(v.Reason), OutputTail: v.OutputTail,
+			DurationMs: v.DurationMS, Attempts: v.Attempts,
+		}
+	}
+	if h := f.Handoff; h != nil {
+		out.Handoff = &api.Handoff{Present: h.Present, Bytes: h.Bytes, Sha256: h.SHA256}
+	}
+	return out
 }
 
 func dispatchDetail(s work.Shown) api.DispatchDetail {

@@ -21,6 +21,7 @@ type taskFlags struct {
 	title, verifyCmd, handoff string
 	verify, scope             string
 	dependencies, writeScope  []string
+	verifyTimeout             int64
 }
 
 func (a *app) taskCreate() *cobra.Command {
@@ -28,17 +29,18 @@ func (a *app) taskCreate() *cobra.Command {
 	cmd := mark(&cobra.Command{
 		Use:     "create --spec TEXT",
 		Short:   "Create a Task; nothing starts",
-		Example: "wavehub task create --spec \"go vet ./...\" --title vet\nwavehub task create --spec-file task.md --verify-cmd \"go test ./...\"",
+		Example: "wavehub task create --spec \"go vet ./...\" --title vet\nwavehub task create --spec-file task.md --verify-cmd \"go test ./...\" --verify required\nwavehub task create --spec \"tidy the docs\" --write-scope docs,README.md --scope enforce",
 		Args:    exactly(),
 	}, isMutation)
 	f.spec = bodyFlags(cmd, "spec", "what is to be done")
 	flags := cmd.Flags()
 	flags.StringVar(&f.title, "title", "", "a short name (default: from the spec)")
 	flags.StringSliceVar(&f.dependencies, "deps", nil, "Tasks that have to be completed first, with commas")
-	flags.StringVar(&f.verifyCmd, "verify-cmd", "", "command that checks the result; kept with the Task, not run yet")
-	flags.StringVar(&f.verify, "verify", "", "what a failed check means: record (required is not offered yet)")
-	flags.StringSliceVar(&f.writeScope, "write-scope", nil, "paths that the worker may change, with commas")
-	flags.StringVar(&f.scope, "scope", "", "what a change outside means: advisory (enforce is not offered yet)")
+	flags.StringVar(&f.verifyCmd, "verify-cmd", "", "command that checks the result: the worker's hub runs it before a success counts")
+	flags.StringVar(&f.verify, "verify", "", "what a check that is not passed means: record, or required (the Dispatch fails)")
+	flags.Int64Var(&f.verifyTimeout, "verify-timeout-secs", 0, "limit of the check, in seconds (0: the worker's hub's)")
+	flags.StringSliceVar(&f.writeScope, "write-scope", nil, "paths that the worker may change, with commas; * ? and ** are wildcards")
+	flags.StringVar(&f.scope, "scope", "", "what a change outside means: advisory, or enforce (the Dispatch fails)")
 	flags.StringVar(&f.handoff, "handoff-path", "", "file in which the worker leaves its notes")
 	cmd.RunE = verb[client.TaskResult]{call: a.createTask(cmd, &f), human: func(p *printer, out *client.TaskResult) { printTask(p, out.Task) }}.runE(a)
 	return cmd
@@ -59,7 +61,7 @@ func (a *app) createTask(cmd *cobra.Command, f *taskFlags) func(context.Context,
 		}
 		return s.CreateTask(ctx, run, client.TaskCreate{
 			Spec: spec, Title: f.title, Dependencies: f.dependencies, VerifyCmd: f.verifyCmd,
-			Verify: client.TaskCreateVerify(f.verify), WriteScope: f.writeScope, Scope: client.TaskCreateScope(f.scope), HandoffPath: f.handoff,
+			Verify: client.TaskCreateVerify(f.verify), VerifyTimeoutSecs: f.verifyTimeout, WriteScope: f.writeScope, Scope: client.TaskCreateScope(f.scope), HandoffPath: f.handoff,
 		}, opts...)
 	}
 }
@@ -157,6 +159,9 @@ func (a *app) taskShow() *cobra.Command {
 			},
 			human: func(p *printer, out *client.TaskOnly) {
 				printTask(p, out.Task)
+				if out.LatestDispatch != nil {
+					printFindings(p, out.LatestDispatch.Findings)
+				}
 				p.text(out.Task.Spec)
 				if result := or(out.Task.Result, ""); result != "" {
 					p.line("result, as the worker reported it:")
@@ -176,4 +181,5 @@ func printTask(p *printer, t client.Task) {
 	if t.LatestDispatchId != nil {
 		p.line("  latest dispatch %s", *t.LatestDispatchId)
 	}
+	printChecks(p, t)
 }

@@ -16,6 +16,8 @@ type Config struct {
 	Agents    map[string]AgentDefinition
 	Limits    Limits
 	LogLevel  string // debug, info, warn, error
+	// VerifyTimeout bounds a verification whose Task does not.
+	VerifyTimeout time.Duration
 
 	origins []Origin
 }

@@ -18,7 +18,7 @@ import (
 func home(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{envConfigDir, envDataDir, "WAVEHUB_NAME", "WAVEHUB_LISTEN", "WAVEHUB_ADVERTISE", "WAVEHUB_API_REMOTE", "WAVEHUB_LOG_LEVEL", "WAVEHUB_LIMITS_WORKERS"} {
+	for _, name := range []string{envConfigDir, envDataDir, "WAVEHUB_NAME", "WAVEHUB_LISTEN", "WAVEHUB_ADVERTISE", "WAVEHUB_API_REMOTE", "WAVEHUB_LOG_LEVEL", "WAVEHUB_LIMITS_WORKERS", "WAVEHUB_VERIFY_TIMEOUT_SECS"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv(envHome, dir)
@@ -48,7 +48,7 @@ func TestDefaultsAndHome(t *testing.T) {
 	if c.ConfigDir != filepath.Join(dir, "config") || c.DataDir != filepath.Join(dir, "data") {
 		t.Errorf("directories are %s and %s", c.ConfigDir, c.DataDir)
 	}
-	if c.Listen != DefaultListen || c.Name == "" || c.LogLevel != "info" || c.APIRemote || c.Limits.Workers != 0 {
+	if c.Listen != DefaultListen || c.Name == "" || c.LogLevel != "info" || c.APIRemote || c.Limits.Workers != 0 || c.VerifyTimeout != 10*time.Minute {
 		t.Errorf("defaults are %+v", c)
 	}
 	if _, err := os.Stat(c.ConfigDir); !errors.Is(err, fs.ErrNotExist) {
@@ -111,6 +111,7 @@ func TestInvalid(t *testing.T) {
 		"agents:\n  a:\n    comand: [x]\n":             "comand",
 		"limits: {worker: 1}\n":                        "worker",
 		"listen: nowhere\n":                            "listen",
+		"verify_timeout_secs: 0\n":                     "verify_timeout_secs",
 		"log_level: loud\n":                            "log_level",
 		"name: 'a b'\n":                                "name",
 		"advertise: ['host:0']\n":                      "advertise",
@@ -141,7 +142,8 @@ func TestInvalidEnvironment(t *testing.T) {
 	t.Setenv("WAVEHUB_API_REMOTE", "true")
 	t.Setenv("WAVEHUB_LIMITS_WORKERS", "4")
 	t.Setenv("WAVEHUB_ADVERTISE", "a:1, b:2")
-	if c := load(t, nil); !c.APIRemote || c.Limits.Workers != 4 || len(c.Advertise) != 2 {
+	t.Setenv("WAVEHUB_VERIFY_TIMEOUT_SECS", "7")
+	if c := load(t, nil); !c.APIRemote || c.VerifyTimeout != 7*time.Second || c.Limits.Workers != 4 || len(c.Advertise) != 2 {
 		t.Errorf("got %+v", c)
 	}
 }

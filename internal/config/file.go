@@ -24,6 +24,7 @@ type document struct {
 	Advertise []string                 `yaml:"advertise"`
 	APIRemote *bool                    `yaml:"api_remote"`
 	LogLevel  *string                  `yaml:"log_level"`
+	Verify    *int                     `yaml:"verify_timeout_secs"`
 	Agents    map[string]documentAgent `yaml:"agents"`
 	Limits    documentLimits           `yaml:"limits"`
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/viper"
 )
@@ -18,9 +19,16 @@ const (
 	KeyAPIRemote = "api_remote"
 	KeyLogLevel  = "log_level"
 	keyWorkers   = "limits.workers"
+	keyVerify    = "verify_timeout_secs"
 )
 
-var keys = []string{KeyName, KeyListen, KeyAdvertise, KeyAPIRemote, KeyLogLevel, keyWorkers}
+var keys = []string{KeyName, KeyListen, KeyAdvertise, KeyAPIRemote, KeyLogLevel, keyWorkers, keyVerify}
+
+// Bounds of a verification's time, in seconds.
+const (
+	defaultVerifySecs = 600
+	maxVerifySecs     = 24 * 60 * 60
+)
 
 // DefaultListen is the address of a hub that is not configured otherwise.
 const DefaultListen = "127.0.0.1:7443"
@@ -56,6 +64,11 @@ func (c *Config) fill(src sources, doc document) (err error) {
 	if c.Limits.Workers, err = integer(v.Get(keyWorkers)); err != nil {
 		return src.invalid(keyWorkers, "%v", err)
 	}
+	secs, err := integer(v.Get(keyVerify))
+	if err != nil {
+		return src.invalid(keyVerify, "%v", err)
+	}
+	c.VerifyTimeout = time.Duration(secs) * time.Second
 	c.Limits.PerAgent = doc.Limits.PerAgent
 	c.Agents, err = doc.agents(src.file)
 	for _, key := range keys {
@@ -91,6 +104,7 @@ func newSources(flags map[string]any, doc document, file string) sources {
 	v.SetDefault(KeyAPIRemote, false)
 	v.SetDefault(KeyLogLevel, "info")
 	v.SetDefault(keyWorkers, 0)
+	v.SetDefault(keyVerify, defaultVerifySecs)
 	s := sources{viper: v, flags: flags, set: doc.scalars(), file: file}
 	for key, value := range s.set {
 		v.SetDefault(key, value)
@@ -113,6 +127,7 @@ func (d document) scalars() map[string]any {
 	put(out, KeyAPIRemote, d.APIRemote)
 	put(out, KeyLogLevel, d.LogLevel)
 	put(out, keyWorkers, d.Limits.Workers)
+	put(out, keyVerify, d.Verify)
 	if d.Advertise != nil {
 		out[KeyAdvertise] = d.Advertise
 	}

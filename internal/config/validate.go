@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -21,6 +22,8 @@ func (c Config) validate(src sources) error {
 		return src.invalid(KeyLogLevel, "%q is not debug, info, warn or error", c.LogLevel)
 	case c.Limits.Workers < 0:
 		return src.invalid(keyWorkers, "must not be negative")
+	case c.VerifyTimeout <= 0 || c.VerifyTimeout > maxVerifySecs*time.Second:
+		return src.invalid(keyVerify, "must be 1 to %d", maxVerifySecs)
 	}
 	for _, address := range c.Advertise {
 		if !validAddress(address, false) {

@@ -74,6 +74,8 @@ func (g git) HasSetup(ctx context.Context, repo hub.Repo, base string) (bool, er
 	return found, err
 }
 
+func (git) Handoff(dir, path string) (hub.Handoff, error) { return worktree.Handoff(dir, path) }
+
 // agents fits the launcher table to work.Agents.
 type agents struct {
 	table *agent.Table
@@ -115,14 +117,33 @@ func (a agents) Plan(in work.Launch) (hub.LaunchSpec, error) {
 	if err != nil {
 		return hub.LaunchSpec{}, err
 	}
-	for _, f := range plan.Files {
-		if err := safefile.WriteAtomic(f.Path, f.Data, f.Mode); err != nil {
-			return hub.LaunchSpec{}, err
-		}
+	if err := writeFiles(plan); err != nil {
+		return hub.LaunchSpec{}, err
 	}
 	return hub.LaunchSpec{
 		Terminal: in.Terminal, Argv: plan.Argv, Stdin: plan.Stdin, Dir: in.Dir, Env: a.environment(l, in.Env),
 	}, nil
+}
+
+func (a agents) Script(in work.Script) (hub.LaunchSpec, error) {
+	plan, err := a.table.Script(in.Text, in.Private)
+	if err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	if err := writeFiles(plan); err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	own := map[string]string{"WAVEHUB_TERMINAL_ID": string(in.Terminal)}
+	return hub.LaunchSpec{Terminal: in.Terminal, Argv: plan.Argv, Dir: in.Dir, Env: a.environment(agent.Launcher{}, own)}, nil
+}
+
+func writeFiles(plan agent.Plan) error {
+	for _, f := range plan.Files {
+		if err := safefile.WriteAtomic(f.Path, f.Data, f.Mode); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // environment is the allow-listed base, the launcher's own, and the hub's; the

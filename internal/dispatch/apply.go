@@ -55,7 +55,8 @@ func moveTask(tx store.Tx, d hub.Dispatch, result string) error {
 	return run.Unlock(tx, t)
 }
 
-// closeDown closes pending questions and ends the capability of a local worker.
+// closeDown closes pending questions, ends the capability of a local worker and
+// lets its held report go, which is stale now.
 func closeDown(tx store.Tx, d hub.Dispatch) error {
 	closed, err := mail.CloseQuestions(tx, d.ID)
 	if err != nil {
@@ -63,6 +64,9 @@ func closeDown(tx store.Tx, d hub.Dispatch) error {
 	}
 	if !d.Local() {
 		return tellClosed(tx, d, closed)
+	}
+	if err := fenceHold(tx, "", d.ID); err != nil {
+		return err
 	}
 	a, ok, err := tx.Attachment("", d.ID)
 	if err != nil || !ok {

@@ -21,15 +21,20 @@ func enqueue(tx store.Relay, k store.QueueKey, kind hub.ItemKind, id hub.Message
 // was accepted and not as JSON escapes it; reserve is what the kind of message
 // may use beyond it.
 func enqueueMessage(tx store.Relay, k store.QueueKey, m hub.Message, reserve int64) error {
-	raw, err := encode(m)
-	if err != nil {
-		return err
-	}
 	q, err := tx.Queue(k)
 	if err != nil {
 		return err
 	}
 	if err := quota(q, int64(m.Bytes()), reserve); err != nil {
+		return err
+	}
+	return enqueueTaken(tx, k, m)
+}
+
+// enqueueTaken queues a message that was accepted before.
+func enqueueTaken(tx store.Relay, k store.QueueKey, m hub.Message) error {
+	raw, err := encode(m)
+	if err != nil {
 		return err
 	}
 	_, err = tx.Enqueue(k, hub.Item{Dispatch: k.Dispatch, ID: m.ID, Kind: hub.ItemMessage, Payload: raw})

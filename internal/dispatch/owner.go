@@ -84,7 +84,10 @@ func Order(tx store.Tx, a hub.Attachment, f hub.FenceItem) error {
 		return err
 	}
 	tx.Signal(hub.Signal{Topic: hub.TopicFence, Key: string(a.Dispatch)})
-	return tx.SaveAttachment(a)
+	if err := tx.SaveAttachment(a); err != nil {
+		return err
+	}
+	return fenceHold(tx, a.Home, a.Dispatch)
 }
 
 // arriveGuidance puts a home's message into the worker's mailbox.
@@ -206,7 +209,8 @@ func ownQuestion(tx store.QuestionReader, a hub.Attachment, id hub.MessageID) (h
 
 // Exit commits a worker's proven end at its owner: for a launcher that
 // completes by exit first the report that the exit stands for, then the exit
-// itself; for another home both are queued behind everything accepted before.
+// itself; for another home both are queued behind everything accepted before. The
+// end of a worker whose report is held stays behind that.
 func Exit(tx store.Tx, home hub.PeerID, id hub.DispatchID, exit hub.ExitItem, tail string) error {
 	a, ok, err := tx.Attachment(home, id)
 	if err != nil || !ok || a.ExitDone {
@@ -217,7 +221,11 @@ func Exit(tx store.Tx, home hub.PeerID, id hub.DispatchID, exit hub.ExitItem, ta
 			return err
 		}
 	}
-	if err := commitExit(tx, a, exit); err != nil {
+	held, err := holdExit(tx, a, exit)
+	if err == nil && !held {
+		err = commitExit(tx, a, exit)
+	}
+	if err != nil {
 		return err
 	}
 	if a, _, err = tx.Attachment(home, id); err != nil {

@@ -17,9 +17,13 @@ const (
 // settleReport judges a report at home and posts it: as mail when it settles,
 // as stale history when it comes too late, not at all when it is a duplicate.
 func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub.Verdict, string, int64, error) {
+	c, err := concluded(tx, d, r)
+	if err != nil {
+		return hub.VerdictNone, "", 0, err
+	}
 	e := hub.Event{
-		Kind: hub.EvReport, Outcome: r.Outcome, Evidence: r.Evidence, Sum: r.Sum(m.Body),
-		Reason: r.Reason, ExitCode: r.ExitCode,
+		Kind: hub.EvReport, Outcome: c.Outcome, Evidence: c.Evidence, Sum: r.Sum(m.Body),
+		Reason: c.Reason, ExitCode: c.ExitCode, Findings: c.kept(),
 	}
 	nd, changed, v, err := apply(tx, d, e, m.Body)
 	if err != nil {
@@ -30,6 +34,7 @@ func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub
 		reason = string(nd.State)
 	}
 	if changed {
+		r = c.Report
 		r.Reason = nd.Reason
 	}
 	if m.Payload, err = encode(r); err != nil {
@@ -44,7 +49,30 @@ func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub
 	if err != nil {
 		return v, reason, 0, err
 	}
-	return v, reason, seq, tx.SetVerdict(m.ID, v, reason)
+	if err := tx.SetVerdict(m.ID, v, reason); err != nil || !changed {
+		return v, reason, seq, err
+	}
+	return v, reason, seq, noteScope(tx, nd, r)
+}
+
+// conclusion is a report as the Task's policies take it.
+type conclusion struct{ hub.Report }
+
+// kept is what the Dispatch keeps of the findings, nil for nothing.
+func (c conclusion) kept() *hub.Findings {
+	if c.VerifyResult == "" && c.ScopeCheck == "" && c.Handoff == nil {
+		return nil
+	}
+	return &c.Findings
+}
+
+// concluded judges a success by the Task's policies.
+func concluded(tx store.TaskReader, d hub.Dispatch, r hub.Report) (conclusion, error) {
+	if r.Outcome != hub.OutcomeSucceeded || d.State.Final() {
+		return conclusion{r}, nil
+	}
+	t, err := tx.Task(d.Task)
+	return conclusion{t.Conclude(r)}, err
 }
 
 // keepReport posts a report, or, if it only repeats what is known or comes over
@@ -56,7 +84,15 @@ func keepReport(tx store.Tx, d hub.DispatchID, m hub.Message, v hub.Verdict) (se
 			return 0, err
 		}
 	}
-	if kept {
+	known, err := tx.HasMessage(m.ID) // it was held
+	switch {
+	case err != nil:
+		return 0, err
+	case known && kept:
+		return tx.Post(m)
+	case known:
+		return 0, nil
+	case kept:
 		return tx.Append(m)
 	}
 	m.Body, m.Payload, m.Stale = "", nil, false // it takes nothing of the quota

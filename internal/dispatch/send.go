@@ -285,11 +285,13 @@ func acceptReport(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) (S
 		return Sent{}, e
 	}
 	r.Evidence = hub.EvidenceReport
+	r = r.Claimed()
 	return commitReport(tx, a, r, m, tx.Now())
 }
 
-// commitReport settles at home, or queues the report for the home. at is when
-// the worker was last heard of.
+// commitReport holds a success that has to be looked into; else it settles at
+// home, or queues the report for the home. at is when the worker was last heard
+// of.
 func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, at hub.Micros) (Sent, error) {
 	var err error
 	if m.Payload, err = encode(r); err != nil {
@@ -298,6 +300,7 @@ func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, at
 	if err := hub.CheckMessage(m); err != nil {
 		return Sent{}, err
 	}
+	first := a.Capability == hub.CapActive
 	reserve, err := admitReport(&a, r.Sum(m.Body), m.Bytes())
 	if err != nil {
 		return Sent{}, err
@@ -305,6 +308,9 @@ func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, at
 	a.LastReportAt = at
 	if err := tx.SaveAttachment(a); err != nil {
 		return Sent{}, err
+	}
+	if out, held, err := commitHeld(tx, a, r, m, first); err != nil || held {
+		return out, err
 	}
 	if a.Home != "" {
 		return deliver(tx, a, m, reserve)

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
@@ -58,9 +59,27 @@ func whereabouts(rx store.Rx, m hub.Message, v hub.Verdict) (Whereabouts, error)
 	case m.History:
 		return Delivered, nil // to the history, as was asked
 	case m.Seq == 0:
+		held, err := isHeld(rx, m)
+		if err != nil || held {
+			return Queued, err
+		}
 		return onItsWay(rx, m)
 	}
 	return inMailbox(rx, m)
+}
+
+// isHeld reports whether its owner looks into the report before it goes.
+func isHeld(rx store.Rx, m hub.Message) (bool, error) {
+	id, from := hub.Box(m.From).Dispatch()
+	if !from || m.Type != hub.TypeWorkerDone {
+		return false, nil
+	}
+	a, ok, err := anyAttachment(rx, id)
+	if err != nil || !ok {
+		return false, err
+	}
+	h, _, err := rx.Hold(a.Home, id)
+	return slices.Contains(h.Reports, m.ID), err
 }
 
 func inMailbox(rx store.Rx, m hub.Message) (Whereabouts, error) {

@@ -95,6 +95,8 @@ type Dispatch struct {
 	ExitCode  *int          `json:"exit_code"`
 	CreatedAt Micros        `json:"created_at"`
 	SettledAt Micros        `json:"settled_at"`
+	// Findings are what its owner found out about a success, nil for nothing.
+	Findings *Findings `json:"findings,omitempty"`
 
 	// ReportSum is the hash of the report that settled it, "" for none.
 	ReportSum string `json:"-"`

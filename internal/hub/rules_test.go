@@ -96,13 +96,13 @@ func TestReportNamesItsField(t *testing.T) {
 }
 
 func TestReportSumCoversWhatItSays(t *testing.T) {
-	r := Report{Outcome: OutcomeSucceeded, Result: json.RawMessage(`1`), Files: []string{"a"}, VerifyResult: "passed"}
+	r := Report{Outcome: OutcomeSucceeded, Result: json.RawMessage(`1`), Files: []string{"a"}, Claim: "passed"}
 	seen := map[string]string{r.Sum("body"): "itself"}
 	for name, x := range map[string]Report{
-		"outcome": {Outcome: OutcomeFailed, Result: r.Result, Files: r.Files, VerifyResult: r.VerifyResult},
-		"result":  {Outcome: r.Outcome, Result: json.RawMessage(`2`), Files: r.Files, VerifyResult: r.VerifyResult},
-		"files":   {Outcome: r.Outcome, Result: r.Result, Files: []string{"b"}, VerifyResult: r.VerifyResult},
-		"verify":  {Outcome: r.Outcome, Result: r.Result, Files: r.Files, VerifyResult: "failed"},
+		"outcome": {Outcome: OutcomeFailed, Result: r.Result, Files: r.Files, Claim: r.Claim},
+		"result":  {Outcome: r.Outcome, Result: json.RawMessage(`2`), Files: r.Files, Claim: r.Claim},
+		"files":   {Outcome: r.Outcome, Result: r.Result, Files: []string{"b"}, Claim: r.Claim},
+		"verify":  {Outcome: r.Outcome, Result: r.Result, Files: r.Files, Claim: "failed"},
 	} {
 		if was, ok := seen[x.Sum("body")]; ok {
 			t.Errorf("%s has the sum of %s", name, was)

@@ -10,6 +10,7 @@ const (
 	TopicRelay    Topic = "relay"    // PeerID: an item was queued for the peer
 	TopicVerdict  Topic = "verdict"  // MessageID: the home's verdict is known
 	TopicFence    Topic = "fence"    // "": a fence was imported
+	TopicHold     Topic = "hold"     // DispatchID: a report is held, or was fenced
 	TopicDispatch Topic = "dispatch" // DispatchID: its state changed
 	TopicPeer     Topic = "peer"     // PeerID: paired, changed, revoked
 )

@@ -299,6 +299,8 @@ type Attachment struct {
 	ReportSum string
 	Late      int
 	LateBytes int
+	// Checks is what to find out before a success is let go.
+	Checks Checks
 }
 
 // CapabilityState is what the credential of a Dispatch still may do.
@@ -328,6 +330,7 @@ type PeerStart struct {
 	Epoch    int64      `json:"store_epoch"`
 	Depth    int        `json:"depth"`
 	Contract string     `json:"contract"`
+	Checks
 }
 
 // Probe is the answer to a probe: what the owner would do.

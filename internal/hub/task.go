@@ -32,25 +32,27 @@ const (
 
 // Task is what is to be done. Version is its ETag: it grows with every change.
 type Task struct {
-	ID           TaskID     `json:"task_id"`
-	Run          RunID      `json:"run_id"`
-	Title        string     `json:"title"`
-	Spec         string     `json:"spec"`
-	State        TaskState  `json:"state"`
-	Dependencies []TaskID   `json:"dependencies"`
-	VerifyCmd    string     `json:"verify_cmd"`
-	Verify       string     `json:"verify"`
-	WriteScope   []string   `json:"write_scope"`
-	Scope        string     `json:"scope"`
-	TimeoutSecs  int64      `json:"timeout_secs"`
-	HandoffPath  string     `json:"handoff_path"`
-	Hat          string     `json:"hat"`
-	Origin       string     `json:"origin"`
-	Latest       DispatchID `json:"latest_dispatch_id"`
-	Result       string     `json:"result"`
-	Version      int64      `json:"version"`
-	CreatedAt    Micros     `json:"created_at"`
-	UpdatedAt    Micros     `json:"updated_at"`
+	ID           TaskID    `json:"task_id"`
+	Run          RunID     `json:"run_id"`
+	Title        string    `json:"title"`
+	Spec         string    `json:"spec"`
+	State        TaskState `json:"state"`
+	Dependencies []TaskID  `json:"dependencies"`
+	VerifyCmd    string    `json:"verify_cmd"`
+	Verify       string    `json:"verify"`
+	WriteScope   []string  `json:"write_scope"`
+	Scope        string    `json:"scope"`
+	TimeoutSecs  int64     `json:"timeout_secs"`
+	// VerifyTimeoutSecs bounds verify_cmd; 0 takes the owner's default.
+	VerifyTimeoutSecs int64      `json:"verify_timeout_secs"`
+	HandoffPath       string     `json:"handoff_path"`
+	Hat               string     `json:"hat"`
+	Origin            string     `json:"origin"`
+	Latest            DispatchID `json:"latest_dispatch_id"`
+	Result            string     `json:"result"`
+	Version           int64      `json:"version"`
+	CreatedAt         Micros     `json:"created_at"`
+	UpdatedAt         Micros     `json:"updated_at"`
 }
 
 // Limits of a Task.

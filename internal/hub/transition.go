@@ -25,6 +25,7 @@ type Event struct {
 	Reason   string
 	ExitCode *int
 	At       Micros
+	Findings *Findings // EvReport
 }
 
 // Verdict is what the home made of a report.
@@ -113,7 +114,7 @@ func settled(d Dispatch, e Event) Dispatch {
 	d.ExitCode = e.ExitCode
 	switch e.Kind {
 	case EvReport:
-		d.Outcome, d.Evidence, d.ReportSum = e.Outcome, e.Evidence, e.Sum
+		d.Outcome, d.Evidence, d.ReportSum, d.Findings = e.Outcome, e.Evidence, e.Sum, e.Findings
 	case EvExit:
 		d.Outcome, d.Evidence = outcomeOf(d.State), EvidenceExit
 		if d.State == Stopped {

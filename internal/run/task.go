@@ -43,6 +43,11 @@ func createOne(tx createTaskTx, t hub.Task, states map[hub.TaskID]hub.TaskState)
 	if err := checkTask(t); err != nil {
 		return t, err
 	}
+	c, err := t.Checks().Clean()
+	if err != nil {
+		return t, err
+	}
+	t.WriteScope, t.HandoffPath = c.WriteScope, c.HandoffPath
 	if t.Title == "" {
 		t.Title = titleOf(t.Spec)
 	}
@@ -98,10 +103,6 @@ func checkTask(t hub.Task) error {
 		return hub.Invalid("spec", "say what is to be done")
 	case len(t.Dependencies) > hub.MaxDependencies:
 		return hub.Invalid("dependencies", "at most %d are taken", hub.MaxDependencies)
-	case t.Verify == hub.VerifyRequired && t.VerifyCmd == "":
-		return hub.Invalid("verify", "required needs a verify_cmd")
-	case t.Verify == hub.VerifyRequired || t.Scope == hub.ScopeEnforce:
-		return hub.Errorf(hub.CodeCapabilityUnsupported, "this hub does not verify results or scopes yet; use record and advisory, and check them in a task of their own")
 	}
 	return checkText(t)
 }

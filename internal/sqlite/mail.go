@@ -20,6 +20,7 @@ const (
 	betweenQuery    = messageSelect + inBox + ` AND live = 1 AND seq >= ? AND seq <= ? ORDER BY seq`
 	wakesQuery      = `SELECT 1 FROM messages WHERE ` + inBox + ` AND live = 1 AND seq > ?`
 	verdictQuery    = `SELECT verdict, reason FROM messages WHERE id = ?`
+	postMessage     = `UPDATE messages SET mailbox = ?, seq = ?, sender = ?, payload = ?, live = ? WHERE id = ? AND mailbox IS NULL`
 	setVerdict      = `UPDATE messages SET verdict = ?, reason = ? WHERE id = ?`
 	staleQuery      = `SELECT COUNT(*), COALESCE(SUM(LENGTH(CAST(subject AS BLOB)) + LENGTH(CAST(body AS BLOB)) +
 		COALESCE(LENGTH(payload), 0)), 0) FROM messages WHERE sender = ? AND live = 0`
@@ -151,6 +152,23 @@ func (tx *Tx) Append(m hub.Message) (seq int64, err error) {
 	}
 	if err := tx.insertMessage(m, mailbox, seq); err != nil {
 		return 0, wrap(err, "appending %s to %s", m.ID, m.To)
+	}
+	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(m.To)})
+	return seq, nil
+}
+
+// Post implements store.Mail.
+func (tx *Tx) Post(m hub.Message) (seq int64, err error) {
+	var mailbox int64
+	ok, err := tx.returning([]any{&mailbox, &seq}, bumpMailbox, m.Live(), m.To)
+	switch {
+	case err != nil:
+		return 0, wrap(err, "posting to %s", m.To)
+	case !ok:
+		return 0, noMailbox(m.To)
+	}
+	if err := tx.save(noMessage(m.ID), postMessage, mailbox, seq, m.From, blob(m.Payload), liveOf(m), m.ID); err != nil {
+		return 0, wrap(err, "posting %s to %s", m.ID, m.To)
 	}
 	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(m.To)})
 	return seq, nil

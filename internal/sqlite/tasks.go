@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	taskCols = "id, run, title, spec, state, verify_cmd, verify, write_scope, scope, timeout_secs, " +
+	taskCols = "id, run, title, spec, state, verify_cmd, verify, write_scope, scope, timeout_secs, verify_timeout_secs, " +
 		"handoff_path, hat, origin, latest, result, version, created_at, updated_at"
 	allTaskCols = taskCols + ", dependencies"
 
@@ -29,7 +29,7 @@ var (
 
 func scanTask(s scanner, t *hub.Task) error {
 	return s.Scan(&t.ID, &t.Run, &t.Title, &t.Spec, &t.State, &t.VerifyCmd, &t.Verify, fromJSON{&t.WriteScope},
-		&t.Scope, &t.TimeoutSecs, &t.HandoffPath, &t.Hat, &t.Origin, &t.Latest, &t.Result, &t.Version,
+		&t.Scope, &t.TimeoutSecs, &t.VerifyTimeoutSecs, &t.HandoffPath, &t.Hat, &t.Origin, &t.Latest, &t.Result, &t.Version,
 		&t.CreatedAt, &t.UpdatedAt, fromJSON{&t.Dependencies})
 }
 
@@ -38,7 +38,7 @@ func taskBytes(t hub.Task) int { return len(t.Spec) + len(t.Result) }
 // taskArgs is in the order of taskCols.
 func taskArgs(t hub.Task) []any {
 	return []any{t.ID, t.Run, t.Title, t.Spec, t.State, t.VerifyCmd, t.Verify, asJSON{t.WriteScope},
-		t.Scope, t.TimeoutSecs, t.HandoffPath, t.Hat, t.Origin, t.Latest, t.Result, t.Version,
+		t.Scope, t.TimeoutSecs, t.VerifyTimeoutSecs, t.HandoffPath, t.Hat, t.Origin, t.Latest, t.Result, t.Version,
 		t.CreatedAt, t.UpdatedAt}
 }
 

@@ -57,6 +57,9 @@ type Mail interface {
 	// Record keeps a message that is in no mailbox here: a report queued for
 	// its home.
 	Record(m hub.Message) error
+	// Post gives a recorded message of this hub its place in its mailbox, with
+	// the sender, the payload and the kind of history that m has.
+	Post(m hub.Message) (seq int64, err error)
 	SetVerdict(id hub.MessageID, v hub.Verdict, reason string) error
 	PutDelivery(hub.Delivery) error
 	SaveDelivery(hub.Delivery) error

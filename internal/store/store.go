@@ -52,6 +52,7 @@ type Tx interface {
 	Mail
 	Questions
 	Attachments
+	Holds
 	Relay
 	Peers
 	Repos
@@ -70,6 +71,7 @@ type Rx interface {
 	MailReader
 	QuestionReader
 	AttachmentReader
+	HoldReader
 	RelayReader
 	PeerReader
 	RepoReader

@@ -91,6 +91,30 @@ type Attachments interface {
 	SaveAttachment(hub.Attachment) error
 }
 
+// HoldReader reads what owners hold back and compare with.
+type HoldReader interface {
+	// Hold is what is held of a Dispatch, or what is left of it.
+	Hold(home hub.PeerID, d hub.DispatchID) (hub.Hold, bool, error)
+	// Holds are all, the oldest first.
+	Holds() ([]hub.Hold, error)
+	Baseline(home hub.PeerID, t hub.TaskID, dir string) (hub.Baseline, bool, error)
+	// OpenBeside are the workers in or below a folder that need care, the
+	// oldest first, at most limit.
+	OpenBeside(root string, limit int) ([]hub.Beside, error)
+	// LaterBeside are those in or below root that came after the Task's first
+	// attempt in dir, the newest first, at most limit.
+	LaterBeside(home hub.PeerID, t hub.TaskID, dir, root string, limit int) ([]hub.Beside, error)
+}
+
+// Holds keeps what owners hold back and compare with.
+type Holds interface {
+	HoldReader
+	PutHold(hub.Hold) error
+	SaveHold(hub.Hold) error
+	DropHold(hub.PeerID, hub.DispatchID) error
+	PutBaseline(home hub.PeerID, t hub.TaskID, dir string, b hub.Baseline) error
+}
+
 // RepoReader reads repositories and worktrees.
 type RepoReader interface {
 	Repo(hub.RepoID) (hub.Repo, error)

@@ -28,7 +28,7 @@ func Run(t *testing.T, o Options) {
 		{"Runs", runs}, {"Bindings", bindings}, {"Audits", audits},
 		{"Tasks", tasks}, {"TaskPages", taskPages}, {"Abbreviations", abbreviations},
 		{"Dispatches", dispatches}, {"DispatchFilters", dispatchFilters}, {"SwapRace", swapRace},
-		{"Attachments", attachments}, {"OpenAttachments", openAttachments},
+		{"Attachments", attachments}, {"Holds", holds}, {"Beside", beside}, {"Posted", posted}, {"OpenAttachments", openAttachments},
 		{"Repos", repos}, {"Worktrees", worktrees},
 		{"Mailboxes", mailboxes}, {"Append", appendMail}, {"Batches", batches}, {"History", history},
 		{"Verdicts", verdicts}, {"Deliveries", deliveries}, {"Questions", questions},

@@ -13,7 +13,7 @@ import (
 func (s *Service) newAttachment(p place, in hub.PeerStart, home hub.PeerID, key hub.RequestID) hub.Attachment {
 	return hub.Attachment{
 		Dispatch: in.Dispatch, Task: in.Task, Run: in.Run, Home: home, Request: key, Spec: in.Spec,
-		Capability: hub.CapActive, Terminal: hub.NewTerminalID(), Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent,
+		Capability: hub.CapActive, Terminal: hub.NewTerminalID(), Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent, Checks: in.Checks,
 		Receipt: hub.Receipt{
 			Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 			Stage: hub.StageAccepted, Server: hub.Server{Name: s.Name}, Setup: p.setup, TimeoutMS: startTimeout(in.Spec).Milliseconds(),
@@ -77,6 +77,9 @@ func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt
 	}
 	defer release()
 	if err := s.makeWorktree(ctx, &a, p); err != nil {
+		return s.failed(a, err), hub.EvStartFailed
+	}
+	if err := s.takeBaseline(ctx, a); err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
 	spec, err := s.attach(ctx, &a, prompt)

@@ -39,7 +39,8 @@ func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStar
 	case !hub.ValidID(hub.PrefixDispatch, string(in.Dispatch)), !hub.ValidID(hub.PrefixTask, string(in.Task)), !hub.ValidID(hub.PrefixRun, string(in.Run)):
 		return place{}, hub.Invalid("dispatch_id", "the ids of the start are malformed")
 	}
-	if err := errors.Join(asHome(home), in.Spec.Check(true)); err != nil {
+	_, err := in.Checks.Clean()
+	if err := errors.Join(asHome(home), in.Spec.Check(true), err); err != nil {
 		return place{}, err
 	}
 	if path, ok := strings.CutPrefix(in.Spec.Worktree, "path:"); ok && !grantsPath(home.Grants, path) {
@@ -89,6 +90,9 @@ func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub
 		return hub.Receipt{}, err
 	}
 	if err := errors.Join(asHome(now), withinGrant(p, now.Grants), s.roomFor(tx, now, in.Spec.Agent)); err != nil {
+		return hub.Receipt{}, err
+	}
+	if in.Checks, err = in.Checks.Clean(); err != nil {
 		return hub.Receipt{}, err
 	}
 	a = s.newAttachment(p, in, home.ID, r.Key)

@@ -23,6 +23,9 @@ type Terminals interface {
 	Wait(context.Context, hub.Incarnation) (hub.ProcessState, error)
 	Stop(ctx context.Context, in hub.Incarnation, grace time.Duration) (hub.StopProof, error)
 	Tail(ctx context.Context, id hub.TerminalID, maxBytes int) (hub.OutputTail, error)
+	// Remove forgets a terminal whose process is proven to have ended, or never
+	// to start.
+	Remove(hub.TerminalID) error
 }
 
 // Folder is what a path turned out to be.
@@ -54,6 +57,13 @@ type Git interface {
 	Create(context.Context, NewWorktree) (hub.Worktree, error)
 	// HasSetup reports whether the repository has a setup hook at its base.
 	HasSetup(ctx context.Context, repo hub.Repo, base string) (bool, error)
+	// Snapshot records what the folder's working tree is now.
+	Snapshot(ctx context.Context, dir string) (hub.Baseline, error)
+	// Changes are the paths that were changed since; replaced says that the
+	// folder is not in that repository any more.
+	Changes(ctx context.Context, dir string, base hub.Baseline) (paths []string, replaced bool, err error)
+	// Handoff is what lies at a path within the folder.
+	Handoff(dir, path string) (hub.Handoff, error)
 }
 
 // Launch asks an agent's launcher how to start it.
@@ -68,6 +78,14 @@ type Launch struct {
 	Env      map[string]string
 }
 
+// Script asks how to run a command line of the user's.
+type Script struct {
+	Terminal hub.TerminalID
+	Dir      string // working directory
+	Private  string // 0700 folder of the terminal
+	Text     string
+}
+
 // Agents knows the configured launchers.
 type Agents interface {
 	// Completion is what ends an attempt without a report; an unknown or
@@ -77,6 +95,9 @@ type Agents interface {
 	Grace(agent string) time.Duration
 	// Plan writes the prompt files and returns what to start.
 	Plan(Launch) (hub.LaunchSpec, error)
+	// Script writes the file of a command line and returns how the platform's
+	// shell runs it: with a worker's environment, but without its capability.
+	Script(Script) (hub.LaunchSpec, error)
 }
 
 // Remote asks a peer as the owner of a Dispatch. An error that is
@@ -122,6 +143,10 @@ type Config struct {
 	Bin      string
 	Workers  int
 	PerAgent map[string]int
+	// VerifyTimeout bounds a verification whose Task does not.
+	VerifyTimeout time.Duration
+	// FoldCase says that the file system's names differ in more than case.
+	FoldCase bool
 	// Epoch is the store's identity.
 	StoreID string
 	Epoch   int64
@@ -136,12 +161,14 @@ type Bus interface {
 // Service is the effects' use-cases. Its methods are safe for concurrent use.
 type Service struct {
 	Config
-	hands hands
-	beats beats
+	hands  hands
+	beats  beats
+	looks  hands         // who looks into a held report
+	looked chan struct{} // a hint that one of them has ended
 }
 
 // New makes a Service; it starts nothing.
-func New(c Config) *Service { return &Service{Config: c} }
+func New(c Config) *Service { return &Service{Config: c, looked: make(chan struct{}, 1)} }
 
 // attempt names an attachment.
 type attempt struct {

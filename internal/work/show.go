@@ -79,7 +79,15 @@ func (s *Service) settled(ctx context.Context, a hub.Attachment) (hub.Attachment
 // observe is the owner's present word on a worker, and the worker's own.
 func (s *Service) observe(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
 	obs, err := s.look(ctx, a)
-	return s.present(a, obs), err
+	if err != nil {
+		return obs, err
+	}
+	obs = s.present(a, obs)
+	h, _, open, err := s.held(ctx, attempt{a.Home, a.Dispatch})
+	if open && !h.Fenced() {
+		obs.WaitingFor = "verification"
+	}
+	return obs, err
 }
 
 func (s *Service) look(ctx context.Context, a hub.Attachment) (hub.Observation, error) {

@@ -108,7 +108,7 @@ func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p pl
 	if err != nil {
 		return hub.Receipt{}, err
 	}
-	start := hub.PeerStart{Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Spec: in.Spec}
+	start := hub.PeerStart{Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Spec: in.Spec, Checks: t.Checks()}
 	a := s.newAttachment(p, start, "", r.Key)
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
 		ID: start.Dispatch, Task: in.Task, RetryOf: in.RetryOf, Server: hub.Server{Name: s.Name},
@@ -229,7 +229,7 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 		t, err := rx.Task(in.Task)
 		*body = hub.PeerStart{
 			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec,
-			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Contract: hub.ContractFederation,
+			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Contract: hub.ContractFederation, Checks: t.Checks(),
 		}
 		return err
 	})

@@ -126,7 +126,7 @@ func (s *Service) carryOut(ctx context.Context, a hub.Attachment, timeout time.D
 	if a.Fenced {
 		return hub.StopEvidence{Proved: true, Action: hub.ActionNone, Residuals: a.Receipt.Effects}, nil
 	}
-	ev := s.end(ctx, a)
+	ev := s.stopVerification(ctx, a, s.end(ctx, a))
 	err = s.Store.Update(context.WithoutCancel(ctx), store.Settle, func(tx store.Tx) error {
 		return dispatch.Stopped(tx, a.Home, a.Dispatch, ev)
 	})

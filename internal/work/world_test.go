@@ -156,6 +156,7 @@ type process struct {
 	in     hub.Incarnation
 	exited chan struct{} // closed at its end
 	code   int
+	does   string // of a verification: see verifiers
 }
 
 // terminals launches fake processes; each launch is counted.
@@ -236,11 +237,19 @@ func (ts *terminals) Tail(context.Context, hub.TerminalID, int) (hub.OutputTail,
 	return hub.OutputTail{Data: []byte("output whd_" + "0123456789012345678901234567890"), Total: 6}, nil
 }
 
+func (ts *terminals) Remove(hub.TerminalID) error { return nil }
+
 // trees makes fake worktrees and counts them.
 type trees struct {
 	mu    sync.Mutex
 	made  int                       // guarded by mu
 	pause func(ctx context.Context) // called before Create returns, if set
+
+	snapshots int      // guarded by mu
+	plain     bool     // it is no git worktree
+	changed   []string // what Changes answers
+	replaced  bool
+	broken    error
 }
 
 func (*trees) Inspect(_ context.Context, path string) (work.Folder, error) {
@@ -261,6 +270,24 @@ func (g *trees) Create(ctx context.Context, n work.NewWorktree) (hub.Worktree, e
 	return hub.Worktree{ID: n.ID, Repo: n.Repo.ID, Name: n.Name, Path: "/wt/" + n.Name, Branch: "wavehub/" + n.Name, Base: "c0"}, nil
 }
 
+func (g *trees) Snapshot(_ context.Context, dir string) (hub.Baseline, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.snapshots++
+	if g.plain {
+		return hub.Baseline{}, nil
+	}
+	return hub.Baseline{Root: dir, GitDir: "/demo/.git", Head: "c0"}, nil
+}
+func (g *trees) Changes(context.Context, string, hub.Baseline) ([]string, bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.changed, g.replaced, g.broken
+}
+func (*trees) Handoff(dir, path string) (hub.Handoff, error) {
+	return hub.Handoff{Present: true, Bytes: int64(len(dir + path)), SHA256: "s"}, nil
+}
+
 type launchers struct{}
 
 func (launchers) Completion(name string) (string, error) {
@@ -272,6 +299,10 @@ func (launchers) Completion(name string) (string, error) {
 func (launchers) Grace(string) time.Duration { return time.Second }
 func (launchers) Plan(l work.Launch) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: l.Terminal, Argv: []string{"/bin/sh"}, Dir: l.Dir}, nil
+}
+
+func (launchers) Script(in work.Script) (hub.LaunchSpec, error) {
+	return hub.LaunchSpec{Terminal: in.Terminal, Argv: []string{"/bin/sh", in.Text}, Dir: in.Dir}, nil
 }
 
 type authority struct{}

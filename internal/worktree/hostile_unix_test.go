@@ -229,3 +229,20 @@ func TestEnvironmentIsClosed(t *testing.T) {
 	}
 	wantCode(t, CheckRef("--help"), hub.CodeInvalidArgument)
 }
+
+// Looking for changes runs nothing of the repository either.
+func TestChangesRunNothingOfTheRepository(t *testing.T) {
+	repo, marker := hostileRepo(t)
+	script := filepath.Join(repo, ".git", "marker.sh")
+	appendTo(t, filepath.Join(repo, ".git", "config"), fmt.Sprintf("[diff \"evil\"]\n\tcommand = %[1]s command\n\ttextconv = %[1]s textconv\n[filter \"evil\"]\n\tclean = %[1]s again\n", script))
+	appendTo(t, filepath.Join(repo, ".gitattributes"), "*.a diff=evil\n")
+	g := newGit(t, Config{})
+	paths := changed(t, g, repo, func() {
+		write(t, filepath.Join(repo, "x.a"), "other\n", 0o644)
+		write(t, filepath.Join(repo, "y.a"), "new\n", 0o644)
+	})
+	wants(t, "in a hostile repository", paths, "x.a", "y.a")
+	if raw, err := os.ReadFile(marker); err == nil {
+		t.Errorf("git ran %s", raw)
+	}
+}

@@ -337,6 +337,84 @@ func (e ErrorCode) Valid() bool {
 	}
 }
 
+// Defines values for FindingsScopeCheck.
+const (
+	Clean       FindingsScopeCheck = "clean"
+	Unavailable FindingsScopeCheck = "unavailable"
+	Violated    FindingsScopeCheck = "violated"
+)
+
+// Valid indicates whether the value is a known member of the FindingsScopeCheck enum.
+func (e FindingsScopeCheck) Valid() bool {
+	switch e {
+	case Clean:
+		return true
+	case Unavailable:
+		return true
+	case Violated:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FindingsScopeSource.
+const (
+	FindingsScopeSourceHub    FindingsScopeSource = "hub"
+	FindingsScopeSourceWorker FindingsScopeSource = "worker"
+)
+
+// Valid indicates whether the value is a known member of the FindingsScopeSource enum.
+func (e FindingsScopeSource) Valid() bool {
+	switch e {
+	case FindingsScopeSourceHub:
+		return true
+	case FindingsScopeSourceWorker:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FindingsVerifiedBy.
+const (
+	FindingsVerifiedByHub    FindingsVerifiedBy = "hub"
+	FindingsVerifiedByWorker FindingsVerifiedBy = "worker"
+)
+
+// Valid indicates whether the value is a known member of the FindingsVerifiedBy enum.
+func (e FindingsVerifiedBy) Valid() bool {
+	switch e {
+	case FindingsVerifiedByHub:
+		return true
+	case FindingsVerifiedByWorker:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FindingsVerifyResult.
+const (
+	FindingsVerifyResultFailed  FindingsVerifyResult = "failed"
+	FindingsVerifyResultMissing FindingsVerifyResult = "missing"
+	FindingsVerifyResultPassed  FindingsVerifyResult = "passed"
+)
+
+// Valid indicates whether the value is a known member of the FindingsVerifyResult enum.
+func (e FindingsVerifyResult) Valid() bool {
+	switch e {
+	case FindingsVerifyResultFailed:
+		return true
+	case FindingsVerifyResultMissing:
+		return true
+	case FindingsVerifyResultPassed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GrantsVerbs.
 const (
 	Proxy GrantsVerbs = "proxy"
@@ -1084,6 +1162,27 @@ func (e TaskUpdateState) Valid() bool {
 	}
 }
 
+// Defines values for VerificationReason.
+const (
+	VerificationReasonLost         VerificationReason = "lost"
+	VerificationReasonTimeout      VerificationReason = "timeout"
+	VerificationReasonUnverifiable VerificationReason = "unverifiable"
+)
+
+// Valid indicates whether the value is a known member of the VerificationReason enum.
+func (e VerificationReason) Valid() bool {
+	switch e {
+	case VerificationReasonLost:
+		return true
+	case VerificationReasonTimeout:
+		return true
+	case VerificationReasonUnverifiable:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkerStartReports.
 const (
 	History WorkerStartReports = "history"
@@ -1241,18 +1340,21 @@ type Default struct {
 
 // Dispatch defines model for Dispatch.
 type Dispatch struct {
-	CreatedAt  string        `json:"created_at"`
-	DispatchId string        `json:"dispatch_id"`
-	Evidence   *string       `json:"evidence,omitempty"`
-	ExitCode   *int          `json:"exit_code,omitempty"`
-	Outcome    *string       `json:"outcome"`
-	Reason     *string       `json:"reason"`
-	RetryOf    *string       `json:"retry_of"`
-	RunId      string        `json:"run_id"`
-	Server     Server        `json:"server"`
-	SettledAt  *string       `json:"settled_at"`
-	State      DispatchState `json:"state"`
-	TaskId     string        `json:"task_id"`
+	CreatedAt  string  `json:"created_at"`
+	DispatchId string  `json:"dispatch_id"`
+	Evidence   *string `json:"evidence,omitempty"`
+	ExitCode   *int    `json:"exit_code,omitempty"`
+
+	// Findings What its owner found out about a success.
+	Findings  *Findings     `json:"findings,omitempty"`
+	Outcome   *string       `json:"outcome"`
+	Reason    *string       `json:"reason"`
+	RetryOf   *string       `json:"retry_of"`
+	RunId     string        `json:"run_id"`
+	Server    Server        `json:"server"`
+	SettledAt *string       `json:"settled_at"`
+	State     DispatchState `json:"state"`
+	TaskId    string        `json:"task_id"`
 }
 
 // DispatchDetail defines model for DispatchDetail.
@@ -1277,6 +1379,42 @@ type Empty = map[string]interface{}
 // ErrorCode defines model for ErrorCode.
 type ErrorCode string
 
+// Findings Also fields of a worker_done's payload.
+type Findings struct {
+	Handoff    *Handoff           `json:"handoff,omitempty"`
+	ScopeCheck FindingsScopeCheck `json:"scope_check,omitempty"`
+
+	// ScopeReason Why the check is unavailable.
+	ScopeReason string `json:"scope_reason,omitempty"`
+
+	// ScopeShared The scopes of other Tasks in the worktree counted too.
+	ScopeShared bool `json:"scope_shared,omitempty"`
+
+	// ScopeSource Whose word the changes are: git's by the hub, or the worker's own.
+	ScopeSource FindingsScopeSource `json:"scope_source,omitempty"`
+
+	// ScopeViolationCount All of them.
+	ScopeViolationCount int `json:"scope_violation_count,omitempty"`
+
+	// ScopeViolations The first changes outside of the scope.
+	ScopeViolations []string             `json:"scope_violations,omitempty"`
+	VerifiedBy      FindingsVerifiedBy   `json:"verified_by,omitempty"`
+	Verify          *Verification        `json:"verify,omitempty"`
+	VerifyResult    FindingsVerifyResult `json:"verify_result,omitempty"`
+}
+
+// FindingsScopeCheck defines model for Findings.ScopeCheck.
+type FindingsScopeCheck string
+
+// FindingsScopeSource Whose word the changes are: git's by the hub, or the worker's own.
+type FindingsScopeSource string
+
+// FindingsVerifiedBy defines model for Findings.VerifiedBy.
+type FindingsVerifiedBy string
+
+// FindingsVerifyResult defines model for Findings.VerifyResult.
+type FindingsVerifyResult string
+
 // Grants defines model for Grants.
 type Grants struct {
 	MaxWorkers int           `json:"max_workers"`
@@ -1286,6 +1424,15 @@ type Grants struct {
 
 // GrantsVerbs defines model for Grants.Verbs.
 type GrantsVerbs string
+
+// Handoff defines model for Handoff.
+type Handoff struct {
+	Bytes   int64 `json:"bytes"`
+	Present bool  `json:"present"`
+
+	// Sha256 Hexadecimal; empty for a file of more than 64 MiB.
+	Sha256 string `json:"sha256"`
+}
 
 // Heartbeat defines model for Heartbeat.
 type Heartbeat struct {
@@ -1844,47 +1991,60 @@ type Task struct {
 	Origin           string   `json:"origin,omitempty"`
 
 	// Result What the settling report said.
-	Result      *string   `json:"result"`
-	RunId       string    `json:"run_id"`
-	Scope       string    `json:"scope,omitempty"`
-	Spec        string    `json:"spec"`
-	State       TaskState `json:"state"`
-	TaskId      string    `json:"task_id"`
-	TimeoutSecs int64     `json:"timeout_secs,omitempty"`
-	Title       string    `json:"title"`
-	UpdatedAt   string    `json:"updated_at"`
-	Verify      string    `json:"verify,omitempty"`
-	VerifyCmd   string    `json:"verify_cmd,omitempty"`
-	Version     int64     `json:"version,omitempty"`
-	WriteScope  []string  `json:"write_scope,omitempty"`
+	Result            *string   `json:"result"`
+	RunId             string    `json:"run_id"`
+	Scope             string    `json:"scope,omitempty"`
+	Spec              string    `json:"spec"`
+	State             TaskState `json:"state"`
+	TaskId            string    `json:"task_id"`
+	TimeoutSecs       int64     `json:"timeout_secs,omitempty"`
+	Title             string    `json:"title"`
+	UpdatedAt         string    `json:"updated_at"`
+	Verify            string    `json:"verify,omitempty"`
+	VerifyCmd         string    `json:"verify_cmd,omitempty"`
+	VerifyTimeoutSecs int64     `json:"verify_timeout_secs,omitempty"`
+	Version           int64     `json:"version,omitempty"`
+	WriteScope        []string  `json:"write_scope,omitempty"`
 }
 
 // TaskCreate defines model for TaskCreate.
 type TaskCreate struct {
-	Dependencies []string        `json:"dependencies,omitempty"`
-	HandoffPath  string          `json:"handoff_path,omitempty"`
-	Hat          string          `json:"hat,omitempty"`
-	Origin       string          `json:"origin,omitempty"`
-	Scope        TaskCreateScope `json:"scope,omitempty"`
+	Dependencies []string `json:"dependencies,omitempty"`
+	HandoffPath  string   `json:"handoff_path,omitempty"`
+	Hat          string   `json:"hat,omitempty"`
+	Origin       string   `json:"origin,omitempty"`
+
+	// Scope enforce: a change outside of write_scope is a failure.
+	Scope TaskCreateScope `json:"scope,omitempty"`
 
 	// Spec At most 1 MiB.
-	Spec        string           `json:"spec"`
-	TimeoutSecs int64            `json:"timeout_secs,omitempty"`
-	Title       string           `json:"title,omitempty"`
-	Verify      TaskCreateVerify `json:"verify,omitempty"`
-	VerifyCmd   string           `json:"verify_cmd,omitempty"`
-	WriteScope  []string         `json:"write_scope,omitempty"`
+	Spec        string `json:"spec"`
+	TimeoutSecs int64  `json:"timeout_secs,omitempty"`
+	Title       string `json:"title,omitempty"`
+
+	// Verify required: what does not pass is a failure.
+	Verify TaskCreateVerify `json:"verify,omitempty"`
+
+	// VerifyCmd Run by the owning hub in the worker's folder, by the platform's shell, before a success settles.
+	VerifyCmd string `json:"verify_cmd,omitempty"`
+
+	// VerifyTimeoutSecs Limit of one run of verify_cmd; 0: the owning hub's.
+	VerifyTimeoutSecs int64 `json:"verify_timeout_secs,omitempty"`
+
+	// WriteScope Paths relative to the worker's folder, with * ? and **; each covers what is below it.
+	WriteScope []string `json:"write_scope,omitempty"`
 }
 
-// TaskCreateScope defines model for TaskCreate.Scope.
+// TaskCreateScope enforce: a change outside of write_scope is a failure.
 type TaskCreateScope string
 
-// TaskCreateVerify defines model for TaskCreate.Verify.
+// TaskCreateVerify required: what does not pass is a failure.
 type TaskCreateVerify string
 
 // TaskOnly defines model for TaskOnly.
 type TaskOnly struct {
-	Task Task `json:"task"`
+	LatestDispatch *Dispatch `json:"latest_dispatch,omitempty"`
+	Task           Task      `json:"task"`
 }
 
 // TaskPage defines model for TaskPage.
@@ -1920,6 +2080,19 @@ type VerdictResult struct {
 	TimedOut  bool    `json:"timed_out"`
 	Verdict   *string `json:"verdict"`
 }
+
+// Verification defines model for Verification.
+type Verification struct {
+	Attempts   int                `json:"attempts"`
+	Command    string             `json:"command"`
+	DurationMs int64              `json:"duration_ms"`
+	ExitCode   *int               `json:"exit_code"`
+	OutputTail string             `json:"output_tail"`
+	Reason     VerificationReason `json:"reason,omitempty"`
+}
+
+// VerificationReason defines model for Verification.Reason.
+type VerificationReason string
 
 // WaitFailure The body of a wait that failed after its first byte.
 type WaitFailure struct {
@@ -11697,166 +11870,175 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3rctw2uuCroHq3KnEdWjc7Plnpl+1kJt6Jxz629/hH7OpCk1+rEbEBGgAl9bpUNU8zDzZPsoUPF4Js",
-	"kOyWKMWZzZ9Y3WwQ+PDdr19nuVhXggPXanb6dVZRSdegQeJfz7m6AvmRMv36vfm7AJVLVmkm+Ox09ou4",
-	"IqXg50QLckWZJlSTtVD6jBSwpHWpybMj819Gjojg5YaUQlyog1k2Y+bnX2qQm1k243QNs9OZWWG+VrNs",
-	"pvIVrKl531LINdWz0xnj+tnTWTZb02u2rtezU7fybM24/eAom+lNBfZZOAc5u8lm14/PxWPz8WN1warH",
-	"AndOy8eVMA/J2emSlgpustkLcf3WnHz7kLLmp5/qo6MnOSvw/0CEJAVTFdX5qvOVP1pF9ao52UJcz7KZ",
-	"hC81k1DMTrWsIT7lml7/Cvxcr2anPzbHUFoyfj67uclmL2uphNzeG4drPc/xSyKWRK+AVPQcyAKWQkIf",
-	"oO0PZj07+OH4JLWFn9yBA5QS5/RA2fWwz56m3vSqgHUlNPB88zfYJC4Evsz/9Y9/EsoLcvKM5CsqaW4Q",
-	"Npx3BbQA2ewrWvGxWXKv7fzK1kyHA3dAWeKXnfUsPp60sPN4GztvstlrUIqewxBM1/aRu4H0Xc2H3iFr",
-	"frf1P1B1MfQCTdXF3d5wexZ09HD8xmxUgqoEV4Ds860UixIQKrngGjgiEq2qkuXUnOCwsk/8x+/KHOdr",
-	"tJX/KWE5O539j8OGPx/ab9WhXxff2AbIxxXV5Aq4JldS8PMMyeTKfKgFKQQxLOMAQeoWa9g8sn8pKpCa",
-	"2f3T8Lk96m/+SrIZr8ty9nkPDmvXmjt8nrNimmVT6wXEweuo1zDPxXpNebGNPxZclGlFBM8IVYRyQuV5",
-	"vTYgvIRcC3lGYF3pDRE8B8NjJRBmn8MjIX5pWKvkBtwHVEq6wb9XEmjRt13N1lDMRa2jbxdClED5zGKX",
-	"p6Df4pPHy3pIz1Igj9+wBZzPYbdi8Tvk2mzoeV0w/U5cJXAjtyBMnILqFi0VVMNj895Zl7Kje24tgMRy",
-	"rZOLnwMHSf27twh2WweoJOM5q2iZWK4DUmqg4g4W/7D11hSYXhix9w5UXeptSK1rHfY7RNWv/XMOb0ur",
-	"kbUR9g0HshSSAM1XxN1sRhg3iMkkEbLoYOTQG98D104GbeNqBzZ+R1lzniQkGC8MaLegkAtusE3OtbgA",
-	"vn2wq1VuxPoZMSzA0hrlwpAb8T8lK6qIphfAibgEmREFQBTkEvRcaaobBLsLR9kbwWTN++i5tbnTrzPg",
-	"RnT8NlsCzyGmuB6EdEu3NpV1QZm6hpcryC+QTIuC2ZO+ja4Dz5ptUfTF9rX8BCW7BLkhrDAShOYXXFyV",
-	"UJwDWTKp9IEVkrH0XjPu/zzOtmFSeoUqyNYfRjQl+4lKcW/gVvJfwBnhcAnSyjqmiARdSw7FzsTgCOGD",
-	"efkNHuqV/dnxs2027pWHu+sMfZfXx02iG5hIhOaU51CW8XKN0EFs44A8cV4Kpfseqnn8VXR3hcOgqUU+",
-	"QmOfm02J49vx5qqkmz5wDXCDQelucYrx8/kCVszqKqPMp49dxDCPAObvKTrD1muzNoa1NYYGVbbxYkQw",
-	"vLRaRvvW9tCbOn//ZNX7bfpYMih7mLGoZQ7Jry5pWcO4fmDX9o+HFVPH9fZyQhBKoBqK+Z21JG9u96Eb",
-	"XLLCyJlpqA6umZ7nomgt5xHxFuuJWudiPdHmJFAVK6N3W0vLzVwsJ1ptSDmQl9a6GtbR8Cl8XutyF8QZ",
-	"2m8SrcYOEfSXoY16jH+PDxuSpeoiffYOWcWI3Pwsa9iZV+7cNUd3FKCYxXTVglWDakN0+hNoysptai0i",
-	"Ot7l9GZNsTCb2kmuvIkeRajkwCo9ihOaSv3OPdsHzVl7I83iQ2B4a+RkLxD2kLkxPLq8O3JbTkFkPedH",
-	"eRe/aujc77saujIgttsxlvXGYqHU85ob6cjxb1FV9hHzz/ibOs8BChSTS8qsvMTH8V90QXkheNIAyGY/",
-	"ryu9GVXdt07ys5RCvnT82Z+C8UtasmLuPRroCrMf/W4pycJm7j51RBfAaZRZVi7E9ZyuF+y8FrUKJBc/",
-	"Rc+BG9Dkgi/ZeW0/rErKo4VXVEd/+W1YEwZpdC6Wc5WLCmITJ3qJkOyc8flSyAUrCvxVBfjIpbjAJyRU",
-	"Ys6Fnp9LyrXdBGUGsPNKCrGcr5laO9owjy1Fzf2Z47+RBcUfBA4Vf+j9Kq3PHLjiz77UoFBNij+8opft",
-	"X+JRWpsAuWaclu2fCXmhJUQ/nQs+DzwwACB+vrOuAqW6uzFQBqVbnzF+yXR7j/aaW5sUFcs7UNErUeBH",
-	"tCzFFcTrR/APMEayoosS/IfI7SNUoSVS4Hzh3hBww1nRSJklzL3S63RakHO4ZgpdFs4TZtCzZLmOb5Rx",
-	"mmt2CTHEA5Tj/fovF7XaWOcZan8O+PGjeJX5inKrQOOfSgsJ3Q+L2nqCobkpo7JppjfRo+49zQdaUm7N",
-	"4Jg8HCWHg8W4TtcwR8dJF4XQs9m8vZCUccvSEEEDAPGvpTm//0PWPH5SgmJFTUs0Moz9ikw63sSaXs/N",
-	"raA4UnMJNF+1kAOuK3cUh3rNB+5szQeVhFxwyx/ngcVqIeYllRguqbmqq0pIoxKsoWB0jiwzm62E0i0m",
-	"UrIl5Ju8jHEupxVdsNJcRLSQ2azBTXRhQERfPg4koaSb+ZdaaDqH6yADzNERy7bOvqiLc9DxsyjaLJwl",
-	"rIVGSBv1bl5zeklZ6UhlVS/i6zL4ZZjR0sjOIOuV/9upQEFGpQTPXw3TVAn/Jb2e23OqtIVvuM6e5twl",
-	"yEX7Jy3B66QuXrS43iS3O+ittOv7rWWtM6T0gF+ASr0Aq1rv4TOrlVOYEmEFvQJi3oluy1woTZQgSyoz",
-	"H6QiT8nf2AtCFfnf79/8/WDW3VdbbTcC++AdvXodIoKj+pGWNUSOhWUqhoxbvQCoVNgwSLKUYk3OBePn",
-	"RPAmmMYFx7Cyv6xKinWlkZ3JNUO5EogCZSyHtJOz/wJ6/V73ay4PmiQ0rTT/wgzVbdI685ReqokV5gGr",
-	"tM+hFLmQxlTqX+qF0aZrlYoB1EkO06jscyPCd/S7xxDezU2/66NGDVG3dMCpmf99tnWuaM8pyK3qRcKf",
-	"BVTXEvbkr0vGz0FWkvF0FM1Ijx63hA2Pp/wVhjNP4biyuhBUwprVO1yI/UXPhmtZpp16IFU6RNm5NQcM",
-	"d/Tmh3bpNjCjvbQPkjU31QLV9kVvv907ZtNo8ap43RjfbeRgxQheNFGMkxGJaZZKvh11sZfoXNk3oGT0",
-	"//m2dhDFi54e/a9n2dC2o3SQgNw0EQr6sAIiRQlEr5giq3qBgULViC4rlGLhtRLrRvFOqhgdzScEdo53",
-	"Sj5b17puRZ0jX7/WpQsfdcNtceKc2W1/eOnHZ0+7+zjGP3eJMdlr7RO2VgFPCOGikKDUvtyo6za+ixfa",
-	"WADq7jxojEGeB2V4SGY7lfkmmCx7xoFrhTq/t2tG48HNWxxQs+hKuowqglU4T4rCbxMDu6LSGB574UHy",
-	"LGNho1/ZJXBQLRPByVK4dkZYzS9BsiVDyyhFx1612sLnhSg2yZ1PFqQxinSaMw8nLlV0UwpaDJgWCngB",
-	"klCt0Zh0iRNLIQkXesX4+cFkBoSEqtzMtXiAkMiXnTUCWkKat6raYk8SI7fTr+5ylBgkW3i/R7rBUGqX",
-	"gYnDI3yhW745Z2bRuMGZdjpYuDwPtBZ2p2jObe2Fj3vsIfJva/W8B150si6cYPN/jnCTQcXaveQNLzcJ",
-	"48O7DSMO86WG2jq29VxccTRm3XOQCJHXvPkyqUc0/GdHC7Ab0GyrtQWL0XuyyEmTaxy5Uv3rBuCKl7cf",
-	"nvQy3o6VPpwYbCReCWq+FgVbMpuRcSst8/goVpya7BCzuhYcOuud/JBazkK5V9U9Pjp5ureqG0XJ22Ig",
-	"hJgyYt2fREgSp2dEb35yku0hYP4iAR4bDtz4qZ5ZR9XVCji5kkxr83+mV6LW5GrFNBBVUUzYKwionFag",
-	"7s+bZewJqeeYYb7TNcug5LYP+pxv0PF253NOc65BsdWE0scooiXhRh8Wdyx4OSOGqqkWUmGJTxvxEtUs",
-	"LmS0E0F5Meq5sg9SGIJswmpGua1ZYVDfpQpgkNLcT+lD3yvKC7FcJplzcOHeD7qiarqZN0gYfKdUqXaE",
-	"GD2o/HzcDMBvBxjyh10BF1LFd4ZgEz/0jvpccC1FGX2Tl0KBDbGyvEcjj2yOtmQYya5zsaKdnJfNs1HC",
-	"Wwpsb9oJG13Hs1Gw1654o/F8g7IBdbpw/xiKrUydPVVSpeei1lWt/4B8IHy748N/wNsZv2iZgyLHcFld",
-	"Gc2l7wb6c1dtlswfklhVSZE743ZIMQxGcMyu2lz7xSYK33yniLjiBH2KB9HuA2tL7X6y+NLEWiledwOq",
-	"LCbILULYws327hwaxPSY5Ae4XjquM2UYZiyDc0nLckHzi/mU+Y1oz+zlfa+kuGTFVIVge6c9hrRdT/BN",
-	"/kOUl5Ekepc64ZMq+sIayWBVWHgP4nS+5P0yJTv4HqKniZM1KBrvrrvvnsopLWueG7t/h+IyXCT+SWoP",
-	"EzgB23FWd9Xb9xbhYJTxGWNyFpU1ewWmSz7RjlPHeQvJGshburwncyBO7Ki+TeQPk5X6KixF2SLOdlQl",
-	"REGS1Nl1h4dMrApsFZlBlia5by0uexwsk0YUOyjqDx/CgyFc2Ha3x454BEq4myaBOYodjvjgDDI+L4pv",
-	"JOLmNdf9Kr3uL3zmMXW//SDjSIUOXcRwAblYQysPRrECIldGtAUXdY6N2KOnP47soYNaDqFslLlXGzGo",
-	"0Jee7nXhrVpLDrn+Q1Ra1L9Ayql0JKVb5vkdl+qE34LF0JQzJe1vl3NplMr49wWTVp+WcAlSwbjlHspU",
-	"w3L+hC3IZe0rTGFFBeOKBkq0FD+bOSuqD93Squ/kaUhmK7uHCuxpRhQKu+R4lpJZbMqC7btex2AQNOoj",
-	"0eH3Sw2yrw51m6V6Nj60yaaOAGs3PdtJ6CV9dXarPlXF3klUBzi0j1AvOOb1cdVAMV1iJbChLLqGufux",
-	"kdAeWtmMcVVBK6qRMggSmWFMlzsUCrrYvH060kjtTlNX/F/eKfdnbMLxYCWNI0HzVARmVFP/EkF+G7UG",
-	"YtW7FMX5a02beq04b1O827aJnMSIvLb+mCOtPkY0TL+1B+L1fv+78/tAEmM8v1l6nO+3LyR26AaTw8LS",
-	"1h2UQvWYHO+gKje3jHqO6am9kaDOwXG91CnfQSXusfL4wtWne9idY/HDUpRFTyJdv2XpongJnl6J/iwR",
-	"XVe7+P/tEsFwc02pcPd9UNvf5uqxRXqPumWLjVot7rQe2rZdlyG3cX0TX9p31gei/G1zdIjqEXXHm9HY",
-	"so4xajeLTduWx9LV+AESGx7T8t5ZRaXP1PN6TDKJLZRGJRNjLUcjV1QRCbmQBRQYw2aKcIH900CSC6h0",
-	"2tSdjG+IwNe298gKIpauU9kKiDstWdMC48+u+u1gkhY/NmbdK/OHtc37MEi7HQ6XtYLilDBNgJvL8kkI",
-	"lBNYLiHXeH1ruiELIFoyc5/nlPE4vbkp0GsKk93KaPXyHczVVgi1gVrs0LK2a4gstarwW5iZQnnfLa8n",
-	"n7vBVYO/mc1wvFqxMurD5kuSpghlpU8/i/aZptsmRLFzj7Qe5OpKVl+saYApKW9Vos68bGhVs1Z12qop",
-	"o0TaXcMZ3rc7ZdCnX48eRsUL35zGdzOwLlaXIomrJy+n5veoCO3dK8xuzNU4JVQECVzPu0bHg1Z6NTvs",
-	"dB1rb27UvHhX8xdYsL0tr5oWcYLDm+Xs9LdhlPQ95W6ycAqEw03HWemf26eX1G2UgHr0cYN1CQgbKg57",
-	"HNYFan6rkpsFS3W5pLUW5HtXCfPolJinCCWuzSLRrmXaUgKcEQnm61Osn0FR7B8TlyDPkN+eGrUhdOXb",
-	"gI7EjnkXcsyFJdieGtAOKeyrFG9Ryrb0eFdzezKsCBIcCLIJdRbS/Z6QAqBKdLAbJpVm4z0316fB0bpw",
-	"rYR3UYRD682Ez8Jh0bxHgXhje0HntCwxGcQ9npErlJraQcfog9i2gSw2hOlYeXAlFr19CkOni5Q6ep3O",
-	"7L3PPnA7sN6ad1vn7Vvdaft4R6WwnSXbZ0zqO3dhHR7imUOkHux7KKuu3sOVg4cas+nqnRw474EXvSZd",
-	"X53PiN/QlZ20iehtSXNwnVWNKsoqBlx/p4i7hzNy5HRRWy2ApTe+ZemqXiSL90YwbKvwY6p6Lefdmm87",
-	"O6dsuzYc28+hsvVarrric7ZTfU669KEj4NziGQktVTKC1S7GdpTwO4bSWiVSxOaIme/tLTZW0r2VVXir",
-	"yZ9jRAmI2/NuZ6+ThhLQPmScULIwVoDh80IB8Ysb2W6QGL/8DlPWJ6Wbe8HyfzuMfTCsSqOSt7/Szsuh",
-	"lJ/OzIm6LE8RnaxVzvg5Jk8wraBcTk89nfSb9OGch7R9Nusp6bO1VkJcuKZVQ5nmsHcvUcyLr6t5JUqW",
-	"b3ZDNeyWZccC2O4+5oNWMzUDMts9rvHrJNvM9Wehp70btgA5gCpKwosgtHUqf4bkdcTdCRPldmiF7NFJ",
-	"0HV6TajBY+HC8P3tGlhaqOzjunawSzXkwPuZT+g8nDrR5jZqxR0i+rRgHJSadynpbtzdNiGb++Zs09zd",
-	"tD1cLasaftw8tO1qHuIgvkll4APdjl9Z09IyKcZ6m7XaDtCi1rvnmUyQGBzcTE072HRcvEPjjUs6pAl7",
-	"J+kWzrVO1pB7Eo+yhnF1iLmTuNUmiQgWY8qeFlVv7yvXAdF1tU0LrDFm+KfmF676Y9541BvRiUVtGCcZ",
-	"KcK6J/ZwO+Hi8GLfVmQey7sosQWiHizuomcLdwcR9ANVF/fZzRyMxg88Z/um2rvSxHlvLsGK6h6K0KD0",
-	"PEk4dwovYqPa3nlEqVrkqKuH1qXRqZ15qiibKOg5JMWw627ymwry22c/GZTZoR14w4cV5Dv3aOvJxMtm",
-	"dVVMg5K2dLfPrmPLzTxfF2Otx3YRl5JpmIdLuKXETPRND/mH5hYjkRmTWpIMAqJ2AroRaPtYxK3CFr3E",
-	"P5ZU027hMM4bxgshHLOIGzec/JgKXwQiH61jDzcbPAvFJVMC22sAXwrZUyTtia/j+HHRi2Pymr3A4MVw",
-	"qGSUtkJdxpPjH54826EyI5DeyNjImIIaPTUXsoiHAX7OxsgrRoIffniSAnEfCe0bVxrGp24yv7mfPjpI",
-	"N5vRToiOcc0kdfe+64Fc/qEt5k4qkz3GDkxrF6+/WWzKRK673cMOmtJAfqk31UJ3UNvNbV2VoNu+nEUp",
-	"clv81nR2SZGLeeH/QdY8ynfXjMefHnc58TQ8p9c8TR5z+HC93Gas0mrrXv7bOkhHokf9VQa9ruORwU73",
-	"7gS2IruJKjT7SaHnR8r0Xygra9mTd7UQxYaIJaF2pCoG0V2TISyhIEwrO/2NLDYatuMJVVOvstsY047L",
-	"132e3DzW5aGLcd/ayHPXwmNMp1hQtVvDJ2NGba/Zo1fktcSUhYLJNNRDtN5WlQm5yTBU5X6IGX/eB9HJ",
-	"Weh5pWEwJd3MExnK6QPtmsrMxdxgRk87jcRwx7/TNUbibJInJRWAPCO2c8ppaNk6nonhEz92Oo1P1t3p",
-	"QalVe3CKjbSvbIvvHndCMyhq30LU/pTubMb4CiRLZ/HFZf+jzZ2G3XZ7jlIPmYhbl+sQNCMcrh7nK1YW",
-	"9p9aVI9LuIQyI6w4/dc//pkRo4abfxlcoMSl5e+noyW6JeC2hpiFqPbkFeeS5pBs0PsC9BWATQqoRMm0",
-	"7QZm/kRFviDAi6br8GJDSlrzfGVbD49cwrjiHd/oyCRswztwl1KIZbOjJ+ONhW87t/JjhCKdnCCq7Jxh",
-	"lvbEuNzWe+3EOlCDgow5zEWZyg10q9qW5C7GkD+0uErWu4TE4fgWksceTer0N/xABoff2+5GR0DBMcOj",
-	"WXrM+LDtm2vJ9Oa9eYsz5PqmGNdzw9++923xHmXkaiXtZ0YJBvnIppwU7jkOxPuGH/lZ9ChRgUrbBsZu",
-	"Z6V1ZQe+M74UaRXi+dtXRr6aNY04JT/j5N6QBoId0ZEnrHAn5FUB60po4Pnm8d9g84l/L+EL7svwtJNn",
-	"JF9RSXMNUmVkbS4HUwUxt7BkwPWjUyKhAqoZPyc0FG3UvAD5iaM/00j+C9i4ebzKZ1PFif2YvhK2eeBb",
-	"tREtazgj9BN3xR/E9ay0432xksH+tDte6oB8dAUT0WH1Cj7xVb3AgyhCcVfmnH5nTBPG42342oeDT/wT",
-	"f94kvKIK867mhrVegnKpD3Yr5oX+7r9TBNHE9otkmBhmd2F39JFewqpePH7pEmy/Nz/2Et7nrtpUTaYI",
-	"jr8iWhj8+cSj39pN4Y/dEG33WlxB1pxYqsZtYOqvPfEjPBfWeytCJRCXgWBOf+h08P/4XQnbA5NQonBM",
-	"F8lFAQfkOSqs9h04QP8TV8AL1WqUaTOrmHvijLCl+cPYEsqZEub3mfV8Y5G0OenJ0dEn7qUqGiNMka+f",
-	"vF3waXZKvv7rH/+8uTn4ZOc35eBqSGzDoCUzTGT2vKL5Ch6fHBx5ltj6rDEtcYKVHcMQHLezY1tQDJxW",
-	"bHY6e3JwjOsYnooM4HAFtNSr/4vqAqBwCgUyr4rZ6eyvoH/BR6L6EfzlydGRa9KhnSprbv+wKqn1J1pe",
-	"luL+GCaJif6VJoUA1WJSs9PfPmczVa/XVG7skGyPecTFiBzdqQPyd4ACi8ByCQg7WiKaKLpRvo84gVLZ",
-	"Jij0XPmJFZ/NKw/XoCWzbsU+GLx2j9wfEAzn8xu5CXHaPkkRdtEyPxtwvZVibQBWK4JEaTWO9PHRqzGI",
-	"Ae+c3+PeEeC2594BacIwDaPV24lW3/9w9KQhbhxDptC+04pgjyOceWV9Bo/SsLs8PowKQfrg15R0jEAw",
-	"5l2/Oz9NA8eR3GSXsN+DWy55+Y541SlJsPa+oa5QXiEbCWP5d8T0YxhionQAYns2axKOvzKlf4qnolZU",
-	"0jVobL7y29eZwbrZl9r2+3aM0lmkAYJjFRLpVZy39K7LuGqELbqIutelL6U56OFLq9/t8OSvOMzv5vM9",
-	"4lxr3G4C7d5wIJVrBX9HvGsuHq1yo56h6y7GqDAZbxupDr/6f98M0elPzdDhDnKNALuBhKTrhwH6MLXH",
-	"g4vvCPo3kW6f2dJmwyCxbSFxXWeNlL3KbDU2Mk8qNXHTG/e/okM3WhhtM9fwtn1Xz+0DH317vjvd1jgt",
-	"RRbG32Dj7hf16heuF8YkV2tnJt/c3NzcI/5EGVoJ3HnuhzobRu6zcu6OQ39ll7Zgy4Oe1NUBec/OOS1R",
-	"cWtUugJFiv0QrL9pT+xZxVMwqzqRp4JhrcxohlgGYxPBS6o0Gp12iFmGlpTChgJoUcEandlrq0MI4qIW",
-	"Gblyn6COj2onwi1ongfkFa60NayXCJ53wGIUDkwCO4hL1RHn39a6me85BYOaHoGb/d0zEnfnbKa4IA4K",
-	"vjvqvqebRttx/RSNJFeW3Tl+aE1Do2YfkDe83LRu1TWybma37YnQtjF0r+Ay2rnt9TwBJ2wDselRHHsr",
-	"aq5ZSZrvrN1tzIgDdPxvqz5NS9xwvZ1K2127IW/v8cVGgyJi2fgcLLzOzLUYehJODQmDa5UggD4l6y2L",
-	"jta3fz8ZuaUCWq/yDydPT378MZ5el3Iz76zY3afqEDUEv19t7UOrhzu+NUP88H43NMYM5YgrdFndgiiU",
-	"i4d4BaF9mJOjIzsAxTxWWXHmkk29WMvIydGJfchsCVDycCMTFmB9YgX53vzcJ58/2ubJRpj+mykhUbTp",
-	"D9VE3jcXF+khJ0cnD/T+N7byIBRU3p0q/gJdcY8uQ46oB9c01+UG1WevDGkJMEgZbtRur+MOnYH3J4TD",
-	"iOQeI8Rs7+5g+xi6H2CBnpO7K3FF1nW+QiYvykL1+mdYoQ6/arjWsem3lRhUglH/jk+iYIEdH47eWzhn",
-	"WK6GYia0eUL3eUY+UHWRRXf6kyufzyIV0cVpbB0vEu0ZcZFN1Duf9a5sHmvWFtKHRtzzzhj25fwIG7cB",
-	"Zuc6tdHi5+uK8uJV0eM/ccE27/iw/fObiJOWNQw4QqKQ93aGwr2Ktma6cA8uskLZrh820H1l9Hfq/FhM",
-	"G4uVF8oVVfOpZCArlH0D5YQuFhIumY1h5ZTbV5o3NpO79FXbRWYxJSJ4V7RvJOFCXN8c5ivIL/rN5Jfm",
-	"69eh4cJ+AuqFuP7WZBOe577FEr5kwEK2BehkOkx5nl/YgFutEScMn1lE4sHGuRy1X6ONmhE3DwYx1hiq",
-	"S0LVhess59DHIEs/6sR9R3r9rZPgTkqhXtvWwtvmQAVwgYVBfco/XFclNoB2KS9Jh+2msgPMw/L7TPG0",
-	"w0xbWdTPUvVSG4y6LYXciUS+Kc/tLzYh7AFMAWOcPhbGInZJaFa8OWzMiCiL4Mw9I9jy2gcQ1AAyR8ib",
-	"NgCex9Z3FBYsIGcFqDB3GOPIrivKKdEiNgbJO5tSR76PRs89IhygIK5OJYu8OrYbpatYPSDPiW/60DgH",
-	"UL2L0wX++vMH8q9//PPQfpYwMIAXTf+//YjwgZhya/ZtO0ElzLpsofHxdBp800UngcU/1ZIuyg0JHTAm",
-	"cAYBthxz6Gfz/2zeJapmRl2j4drH0ffwq/vXzXDs+Xb37373ADGJeDJxb2g7TAWeIB7hVtsHwodNB/o+",
-	"QD/3fcjvAudx/m5f85Ey/fr9/d6LO1DPlTg+hEis2Roei1pPYa/FaZvuHVrEdLHtIXVa8ogGs32n0rcv",
-	"T+u/2N18GvL5ZnRg27H9353RWsyNkCazjiBeED/k1SCVrTVGSW7UCr4htnGZ5w8kJJYZFWQv1IrKXfr4",
-	"xX+HUpX7xayHYBXtqqIejuFhMjGTWIk1fKf86kTwIFV7WYUCrjt+4/SNni78/P+0nvgzzVdBnrsOm2JJ",
-	"3r55/4HE6xyQV9bvEsVBfGYZc+lCVgHEkTJYFaAI0xmhyoYP7Tq/Pfl8sBDFZlDVU9+4rvfCphY8LA/C",
-	"lz68tldXhtEcHx1FPjaNkduM0LJ0fri19wdktteiwSRZtKN9bQStKDNG7SHjl0y3LZmOEwfTXl/hY98q",
-	"XtjduaL5B8YL++5hxmWBPIXyuVxadcZc3wHBijdRIFdQK3HFETHOLP8q6QY/xJxsbGzfJBsa/KigZSLY",
-	"mV8NfvipYr3OmbduSNi9yYQwQ60HqnaLEwj7srRrpcCR9aUAFcVbuIW2/kAU4SdfPjAxRAPhBi5t6kja",
-	"8Fs7kbQzm8Nt2R/xpdSh/sDF42tuSWaKXGjKZFPWEELP5/TSdwYvYIwQD7+a/w2a6WlsTERV3Ky8naMq",
-	"DxlHiaZ0juDPBFa8WSrDrt0Y5jXgaXIIS8YvBm6lNYirl0X+VzRTq3MxW73GjXL3ruZnWCiA5kRZ9uWD",
-	"7J9X3El457aVu6Ya3AsZN/ZLbwKNbwu30y1uzWv7c3mnWzPd7tc9HRAEx/bY+Hp/hnFbgwsToXrR750b",
-	"8LSfhPqm7iJM2LrvMME5UxqMDYVgZVr4+HUTDTXAHFQI3tn5VN+kQuDHsj2wQhDNDuth6AHemwnv0Vnw",
-	"dl3rYsTCIGLH6x2Q50Q2V27kozWsdS25saNtHWPy/gP12eD44Vf3r5vhCiY/BGlcPscDk75BEd0esNZ7",
-	"qbZx8TR5DG61TupJaPVh7B5/HcP5C37cQj/HrPmfnWHWDyG3DJz65ZSrrcp6fF4vGC9UsnrLqMVhWhI5",
-	"RqdXPDwHM60IxQRoP48l9vMz5bMs57bmy2hzkZvMFeZnpOYlKDvSxRI+/sv5UJrC53i6DzTsYbvCDLO0",
-	"7H62PWvWL/Gu5t+sbAhzkh5aOvjxVv1Fg0EhX4T5VXdF3peukNuO7zGGmVnfpQQ09d0Nj+mvGzR/HX6V",
-	"NR/m/re4eqTje4+cPlDZ5htr22QIaE89/q8aGwk4gGM2ou1UgDpxdPO73MKhH92V1tEM57nbZfz/Vaz1",
-	"x9DnC0B/jeva8F2DMQfkHWXKdd+IBAWGPYDn7pulkOsmjWcn6j0MXRl7VYMPrsniHTDn7pZ11Av4z2ZV",
-	"hxab91/7YbEGL8yPnsJoiPnXhlyBBK8JxLhhUaDfwLNi44Mtxv7T84+oy/ADC/2oC2kPW/FNT6eS82a9",
-	"A/J3pwdidbBK3bxjC/jn4Vfzv0GxfitUsGRw74I9NM8dAPEZ8u2fP1DUjdGqYhgGV7b1vW2wg1szD400",
-	"1ZhGS8CrShOlD6R3xzzTYkMkiApcXySzBE59XqAcUcQ1jbXFD+ZpNO8ViftlE0U3ByEaYId6YzJoCUtt",
-	"DQLyavn4tUsBAKejmOfscG3MExDWte9A6DyrlYRccNs1b267eWzbCLbx7F0xan/usuUaNjfdIIO/DpRc",
-	"Fh8a0eXhsYcreue2ZffI9VyP35243tEDc73geSJcXP0BJPjSYrVlmd+55j1CZi5yzEWTB4PKudmpMcYz",
-	"33dBw46M9dBXkw3UUB77nlneAWQn8uFrrNlOi03mu+oKSb7H511j1UfEz+o5s6WWPgSH3dSaJV0Bpkuc",
-	"Nuu6SGGq3pJKfcuCyzuR6T0XW1KpHzylL55vNu5FnLbwcvjV05de4hsJ9fX7PvHMUjwvbKtRW9bOdBKz",
-	"I5TsLcdsNXrstWM+Rj0bd2lhZGMa+8Qa/0xWSasX5/1aJgHw0UBt7KRI2/H/EGhodxYL3TJ/+2wgYgdz",
-	"2XurZel6W6rTw8Pjk/88ODo4Ojg+/c+nT58g+NzSflLlzFbGfo3CySr+27Lt6AOPatFHGIuM1/DO9tZn",
-	"5iTRBy5j5/PN/wsAAP//",
+	"5H3rctw21uCroHq3yvF8tG52/GWlH1u2k0y8Mx77k73jH7GrC02eViNiAzQAqtXrUtU8zTzYPMkWDgAS",
+	"JEGyW6IUZ778iNVsNi4HB+d++TpLxboQHLhWs9Ovs4JKugYNEj+94GoD8iNl+s178zkDlUpWaCb47HT2",
+	"i9iQXPALogXZUKYJ1WQtlD4jGSxpmWvy/Mj8l5AjIni+JbkQl+pglsyY+fmXEuR2lsw4XcPsdGZGmK/V",
+	"LJmpdAVrauZbCrmmenY6Y1w/fzZLZmt6zdblenbqRp6tGbcPjpKZ3hZg34ULkLObZHb95EI8MY+fqEtW",
+	"PBG4cpo/KYR5Sc5OlzRXcJPMXorrd2bn3U3Kkp9+Ko+OnqYsw3+BCEkypgqq01XrK7+1gupVvbOFuJ4l",
+	"MwlfSiYhm51qWUK4yzW9/ivwC72anf5Qb0NpyfjF7OYmmb0qpRKyuzYO13qe4pdELIleASnoBZAFLIWE",
+	"PkDbH8x6VvD98UlsCT+6DVdQiuzTA2XXzT5/FpvpdQbrQmjg6fYvsI0cCHyZ/+sf/ySUZ+TkOUlXVNLU",
+	"IGy13xXQDGS9rmDEJ2bIvZbzV7ZmutpwC5Q5ftkaz+LjSQM7j7vYeZPM3oBS9AKGYLq2r9wNpOclH5pD",
+	"lvxu43+g6nJoAk3V5d1muD0JOno4emMWKkEVgitA8vlOikUOCJVUcA0cEYkWRc5SanZwWNg3/uM3Zbbz",
+	"NVjK/5SwnJ3O/sdhTZ8P7bfq0I+LMzYB8nFFNdkA12QjBb9I8JpszEMtSCaIIRkHCFI3WE3mkfxLUYDU",
+	"zK6fVs/tVn/1R5LMeJnns897UFg71tzh85xl0wwbG69CHDyOcg3zVKzXlGdd/LHgokwrInhCqCKUEyov",
+	"yrUB4RWkWsgzAutCb4ngKRgaK4Ew+x5uCfFLw1pFF+AeUCnpFj+vJNCsb7marSGbi1IH3y6EyIHymcUu",
+	"f4N+DXceDushPYuBPJyhA5zP1WrF4jdItVnQizJj+lxsIriRWhBGdkF14y5lVMMTM++sfbODc24MgJfl",
+	"WkcHvwAOkvq5Oxe2KwMUkvGUFTSPDNcCKTVQcRsLf9iYNQaml4btnYMqc92F1LrU1XqHbvUb/57D29xK",
+	"ZE2EfcuBLIUkQNMVcSebEMYNYjJJhMxaGDk043vg2vGgLq62YONXlNT7iUKC8cyAtgOFVHCDbXKuxSXw",
+	"7sY2q9Sw9TNiSIC9a5QLc92I/ylZUUU0vQROxBXIhCgAoiCVoOdKU10j2F0oyt4IJkved58bizv9OgNu",
+	"WMevsyXwFMIb14OQbujGopI2KGPH8GoF6SVe0yxjdqfvguPAvSadG33ZPZYfIWdXILeEZYaD0PSSi00O",
+	"2QWQJZNKH1gmGXLvNeP+43HShUnuBaqKt34/IinZJypGvYFbzn8JZ4TDFUjL65giEnQpOWQ7XwZ3ET6Y",
+	"yW9wU6/tz46fd8m4Fx7uLjP0HV4fNQlOYCIWmlKeQp6Hw9VMB7GNA9LEeS6U7nup5OFXwdllDoOmZvkI",
+	"jX1ONsaOb0ebi5xu+8A1QA0GubvFKcYv5gtYMSurjBKfPnIRwjwAmD+nYA+daZMmhjUlhhpVungxwhhe",
+	"WSmjeWp7yE2tzz9a8b57P5YM8h5iLEqZQvSrK5qXMC4f2LH969WIse16fTnCCCVQDdn8zlKSV7f70A2u",
+	"WGb4zDS3Dq6ZnqciawznEfEW4y2toGBpWp6/Xc5Ofx2+gz/7X9x8jmo9KMRvOEiyFCXPiCg1oQv8P1Fl",
+	"moJCE8HOKxSlTsV6IvBJoCoUl+82lpbbuVhONNqQ+CKvrP43LEXiW/i+1vkuqD203ijij22ikrCGFurv",
+	"5Ht82RAVqi7je29d/PCq1T9LaoLrxU93zMEZVVBMwpvfgFWNakOU5EfQlOVdepIFlGaX3ZsxxcIsaifO",
+	"9zZ4FaGSAiv0KE5oKvW5e7cPmrPmQurBh8DwznDyXiDsIRWE8Ghzl8CwOsUl69k/cuRwqqF9v2/rEMqA",
+	"2C7H6P5bi4VSz0tu+DfHz6Io7Cvmz/AbQw8hQ0a+pMxydHwd/6ILyjPBoypKMvtpXejtqHLR2clPUgr5",
+	"ynEQvwvGr2jOsrm3uaCxzj76zd4kC5u5e+ouXQVOI26zfCGu53S9YBelKFV15cK36AVwA5pU8CW7KO3D",
+	"Iqc8GHhFdfDJL8MqWXhH52I5V6koIFTCgkmEZBeMz5dCLliW4a8KwFeuxCW+IaEQcy70/EJSru0iKDOA",
+	"nRdSiOV8zdTa3Q3zGnIyt+fwM5Kg8EFFocKH3vLTeObAFT77UoJCQS58uKFXzV/iVhqLALlmnObNnwl5",
+	"qSUEP50LPq9oYAWA8P3WuAqUaq/GQBmUbjxj/Irp5hrtMTcWKQqWtqCiVyLDRzTPxQbC8QP4VzDGa0UX",
+	"OfiHSO0DVKE53sD5ws1Q4YbT8/Fm5jD3YrmTukHO4ZopNKo4W51Bz5ylOjxRxmmq2RWEEK+gHK7Xf7ko",
+	"1daa91A+dcAPX8WjTFeUWxEfPyotJLQfZqW1VUN9Ukao1Exvg1fdPPUDLSm38ll4PdxNrjYW4jpdwxxN",
+	"O20UQttrPXsmKeOWpCGCVgDET0uzf/9Bljx8U4JiWUlzVIOMho1EOlzEml7PzakgO1JzCTRdNZADrgu3",
+	"FYd69QO3t/pBISEV3NLHeUVitRDznEp06JRclUUhpBEJ1pAxOkeSmcxWQukGEcnZEtJtmoc4l9KCLlhu",
+	"DiIYyCzW4CYaWSC4X95TJSGn2/mXUmg6h+uKB5itI5Z19r4oswvQ4bvI2iycJayFRkgb8W5ecnpFWe6u",
+	"yqpchMdl8MsQo6XhnRWvV/6zE4EqHhVjPD8HOkNTAXiRK0FQPVNELAklHl0Eh0eKFHSbC4q2oKbcsDJ8",
+	"brncXQn5xf3gZh8RG3nGPPU2Oc/7UtT8k9kVEzm1pxVCMAYBO1KtTLTVoC06gXEmwhQJhjuY9Q6nVlRC",
+	"xDnyYQUE30CYWlvsB6oulbM3E39RCZoVICNaiGCewLbhJqo08Pa6hcLRMrd8Q0cUoRJOyQXTjxRZ2I2t",
+	"ykVChKwmB/kIdT4zqYfqqlxUaD8AQwt0czkr21UbpXLnVF8fRO2+rXFUHIBoJa22JEqtWAbeW49D7OdA",
+	"ugLJlgyy+WIb4tLorvF3290R/e84T+oE/32w3c40l5UB06+xoEo1Jc41U8qsL2oI7wiQfzYyk4o4WOj1",
+	"3O5cxU2QRujY0950BXLR/ElD7nZCt6Un19soxAfdKXZ8v7SksYeYGvBLTaiam19sNaidXWGggPeYH9WK",
+	"nnz/POJih2uaQcrWNPee0KWQhJIlyxGR10IC0SvKyfNn5A17GaE0rc37dSRu9dXk0Z0DlXoB1qawhzuj",
+	"VE5TjJiKPP1Aj1IqlCaGfVCZ+PgB8oz8hb0kVJH/8/7t34IduXU17RVGUzk4p5s3VbDG6GXRsoTA5ruM",
+	"hffgUi8BChUQPLKUYk0uBOMXRPA6zoELDiEZLKRYFxrlOInXTPCaQBjlgsOO1646gF6XxP1aMgdtMTRu",
+	"LfiFGXFjGzcWTOlAmNhSMGCO67P1B9b9MVvCL+Xivaa6VDH3bBmlrbWtYm50lx0JTQjh3Tyou75q9C91",
+	"S9+ImvnfJ519BWuOQc6w166rAaguJezJWZaMX4AsJOPxAAcjNvfYY23kUsxQa3jSFD4FqwRCIaw9cYcD",
+	"sb/oWXAp87i/BaSKR4+0Ts0Bw229/qEdugnMYC3NjST1STVA1T3o7uzeZxZHi9fZm9rq2EQOlo3gRe1g",
+	"PhmRFcxQ0dlRCX2FVuV9ff15LjbzrlwUuPKfHf2v58nQsoNIvQq5aY8ULEVuZASmjAiPMRyqZl2WKTVk",
+	"eLGGYXG2JfNVPvfjneKC16UuGwFBgRykde48++1IiDCm2ay23/P/w/Nn7XUc48dd3P/2WPuYrbU8RJhw",
+	"lklQal9q1Pbo3cVBWDAJ6u40aIxAXlRqwBDPdsrCTWWr2TNEp7SqijfojIbq1LM4oCbBkbQJVQCraj+x",
+	"G36b8IQNldwbSXbFg+hexjz6f2VXwEE1lCPHS+GaeXuG1Vd7DRpetOrqNSLbRlc+mf/cCNJxyjwcU+qM",
+	"SQOqhQKegSRUa7SiuZg2ozVxoVeMXxxMpkBIKPLtXIsH8AV/2VkioDn06JilxZ4oRnYjY++ylRAkHbzf",
+	"IxJsKOrWwMThEU7ohq/3mVg0rnGmGalbHZ4HWgO7Y3fOLe2ld/juwfJvq/W8B561AuIcY/MfR6jJoGDt",
+	"JnnL821E+fD+koDCfCmhtB49PcdojzrcCSLRSyWvv4zKETX92VEDbEdyNMXajIXoPZnLuE4DCXxIfroB",
+	"uOLh7YcnvYS3paUP52wYjpeDmq9FhubKW0uZx0eh4FQH7pnRteDQGu/k+9hwFsq9ou7x0cmzvUXdIDyo",
+	"yQYq33pCrKGTCEnCyLlg5qcnyR4M5mcJ8MRQ4NpO9dwaqjYr4GQjmdbmX6ZXotRks2IaiCooxlJnBFRK",
+	"C1D3Z80y+oTUc0z+2emYaxtxy/bOt2h4u/M+p9nXINuqY4jGbkSDw42+LO6Yi3hGzK2mWkiF2ZdNxIsk",
+	"Gjpf+U4XyrNRT5UDd1sQT2CE25JlBvVdjBRGZ5jzyX3Mj/fAxYhzZcK9H3SdylEREmr8doAgf9gVcFUW",
+	"z84QrAMnvIsiFVxLkQffpLlQYGNLWNojkQc6R5MzjAQ+Oyf5TsbL+t0gFjkGtrfNSLW24dkI2Gvn0qgt",
+	"3967QBfujyGn8tSBrTlVei5KXZT6dwiExNkdHf4dZme84eHORYpxAmVhJJe+E+hPK7Dhgb9LRGkhReqU",
+	"2yHBsFKCQ3LVpNovtx1/tXWYHwSrr0hbbPWT+ZcmlkrxuGtQJeGF7FyEDm42V+fQILyPUXqA48X9OlO6",
+	"YcaC65c0zxc0vZxPGdiN+sxe1vdCiiuWTZWju3e8dxXP4S98HfgVBKTFozBszJiPJutza0SdVdXAe1xO",
+	"Z0veL0S8he+V9zSysxpFw9W1192T1KplyVMMARrP+8VBwp/E1jCBEbDpZ3VH3T23AAeDUPcQk5Og4oQX",
+	"YNrXJ1hxbDvvIJqefkuT92QGxIkN1bfx/GGUZl/yu8gbl7PpVam8INHb2TaHVyGoBdgEX4MsdVTzWlz1",
+	"GFgm9Si240jc5iv3YOUubJrbQ0M8AqU6mzpzI/AdjtjgDDK+yLJvxOPmJdf9knDvz33mMXW/9SDhiLkO",
+	"ncdwAalYQyMORrEM4sGGzuscKrFHz34YWUMLtRxCWS9zrzRiUKEvL8fLwp00eA6p/l1EWpS/QMqpZCSl",
+	"G+r5HYdqud8qjaHONI3q3y7Y3AiV4e8zJq08LeEKpIJxzb2qIFAN53fYgFzSPMIYVhQwLmggR4vRs5nT",
+	"ovrQLS76Th6GZJayu6vA7mZEoLBDjkcpmcGmrKVx1+MYdIIGJX5a9H6pQfaVCOiSVE/GhxZZJ1BhWr0n",
+	"OxG5pC8FetUnqtgzCVK0h9ZRpXKPWX1cGmR4L7FIg7lZdA1z92PDoT20khnjqoCGVyOmEEQiw5jOd8jh",
+	"dr55+3YgkdqVxo74v7xR7o9YH+nBss1HnOYxD8yopP4lgHwXtQZ81btkA/tjjat6DT9vXVehqRM5jhFY",
+	"bf02R6owjUiYfmkPROv9+nen99WVGKP59dDjdL95IKFBt1I5LCxtwlUuVI/KcQ5Fvr2l13NMTu31BLU2",
+	"juPFdnkOhbjHohCXrnSIh90FZn0tRZ71BNL1a5bOixeh6YXojxLRZbGL/d8OUSlurl4grr4PavvrXD26",
+	"SO9WO7rYqNbiduuhbSspmus2Lm/ipH17faCb31VHh249ou54nTCb0DJ2281g01ZMs/dqfAORBY9JeedW",
+	"UOlT9bwcEw1iq3JCo4GxlqKRDVVEQipkBhn6sJkiXGBpS5DkEgodV3UnoxuiomvdNbKMiKUrIrkC4nZL",
+	"1jRD/7NL+z2YpPqa9Vn38vxhafM+FNJ28dllqSA7JUwT4OawfBAC5QSWS0g1Ht+abskCiJbMnOcFZY0U",
+	"xTozua7I4EZGrZfvoK42XKg11EKDltVdK89So/xIAzNjKO8LmfbEc9e4avA3sRGOmxXLgxKZPiVpCldW",
+	"fPezYJ3xe1u7KHYuX9mDXG3O6pNfDTAl5Y0U/JnnDY00/qKMazV5EEi7qzvD23andPr0y9HDqHjp64b5",
+	"Mi7WxOpCJHH06OGU/B4Fob3LONqFuRyniIggget5W+l40EyveoWtgpDNxY2qF+clf4mVKrr8qq7eKTjs",
+	"kCXsy33eJNUuEA43LWOlf2+fMn+3EQLK0dcN1kUgbG5xtcZhWaDkt0q5WbBYAWJaakG+c5kwj0+JeYtQ",
+	"4irgEu2qWS4lwBmRYL4+xfwZmynvXhNXIM+Q3p4asaEqmLoFHbAdMxdSzIW9sD05oK2rsK9Q3LkpXe5x",
+	"XnK7M8wIEhwIkgl1VoX7PSUZQBEpLjp8VeqF95xcnwRHy8xVed9FEK6qIkdsFg6L5j0CxFub+J/SPMdg",
+	"EPd6QjbINbWDjpEHbRW7xZYwHQoPLsWit4RsVeInJo5exyN777NE5w6kt+Ttqqb7ZnfaFgtBKmxryOYe",
+	"o/LOXUiHh3jiEKkH+x5Kqyv3MOXgpsZ0unInA8574FmvSteX5zNiN3RpJ81L9C6nKfgiJBJSVjDg+pEi",
+	"7hzOyJGTRW22gC1Y4KpJr8pFNHlvBMM6iR9T5Ws569a8a+ycst7ksG8/hcLma7nsis/JTvk58dSHFoNz",
+	"gyekqiWVEMx2MbqjhN/QldZIkSI2Rsx8b0+x1pLuLa3Ca01+HyNCQFg5vRu9TuqbgPoh44SShdECDJ0X",
+	"Cogf3PB2g8T45SPVLVB0x3tzL1j+b4exD4ZVcVTy+lfceDkU8tNqB1Tm+Smik9XKGb/A4AmmFeTL6W9P",
+	"K/wmvjlnIW3uzVpK+nStlRCXrlrfUKQ57F3mGePiy2JeiJyl291QDcsE2o4ttqyZedCoImlAZstm1nad",
+	"aH3N/ij0uHXDJiBXoAqC8AIIdXbl9xA9jrAsayTdDrWQPUqouiLcETF4zF1YfX+7yr0WKvuYrh3sYgU5",
+	"8HzmExoPpw60uY1YcQePPs0YB6Xm7Zt0N+puqy/OfVXKac5u2uLVllQNv25e6pqahyiIr85b0YF2qcOk",
+	"ruUbZWO9VaptcX5R6t3jTCYIDK7MTHUd7LhfvHXHa5N0FSbsjaQdnGvsrL7uUTxKasLVusytwK3mlQhg",
+	"MSbsaVH01r5ypV9dOe84wxojhn9oeuGyP+a1Rb1mnZjUhn6SkSSseyIPt2MuDi/2LUXmsbyNEh0Q9WBx",
+	"Gz0buDuIoB+ourzPRhNgJH7gKds31N6lJs57YwlWVPfcCA1Kz6MX507uRazQ3dsqLpaLHFT10Do3MrVT",
+	"TxVlEzk9h7gYlhuPflNAevvoJ4MyO/RBqOmwgnTnGm09kXjJrCyyaVCyrmba89U8XWdDX99iW0HRsl0Y",
+	"rWQa5tXx3ZLXRlpNVJGL5vwDZhte0ugFqlC85QoODqWPuNzK4dFLNsbCcZrFH8apyngKhSMzYcmHkx9i",
+	"jo+KPIxmwFcn26QWwJdCpnBKqIuLCEv+BjiBLSSxPkQpG3U7aXbFlMD6Hm6seCSsu/0ty5Nznxz7Oqwj",
+	"vprRW1Alhjw9/v7p8x1SQ6q7P9JSOLzCnf6+iP6nNuIkE6AIF5oUVKleqNl4hLDHbH8NZE8amtOel9xX",
+	"mRYbXplOeDN31wbSJf7NIqfawOyRImoFeZ641st1xyHLNWwxihDvv//+6fNkZ+rUXCq2JMaS3ByILLn5",
+	"s97aGTk6bW3DGhZHytWNnWyLoLUs8lSvFJGQU82ugGgRB9uG6RX5E/nfGCPzpz+d2TaWqTCkterct4Bc",
+	"bJzTqz9NajzBaYCGtFM/zGXqo33x0kQt+rp7Xe267cxe1aychDfG0qMMpHdrD+SPqmq27iTP223swBd3",
+	"cUmZwaaMMrzbOewgxg8EP3s7QlW61pYaXBc56KahcZGL1GZm1mWHYvTQTPh/kfuPsvY14+HT4zazn4Yf",
+	"9dpOotsc3lwvJxpLA+ycy9+t9X7EtdmfAtPr1xhpCHnvHgorFdYur3o9n+NgqDsCxGqxwLrQPck5QQPu",
+	"rnpZ2kCm3Y1YU5dscUUqehOq6iOs6hxYBl1XrRgpdNlJQrLgCLfSXEYTLEkN3tjJfKRM/2yFonjAzUJk",
+	"W9cXhTIXVeRqk2HmFfZOtJ0qFlsNXTdkUae57daYvl3w3z6PLh6FBPRM7JtSfeEq/4wpFAuqdqsTZ86l",
+	"O2aPUpGWEiOdMibjUK+CfGwyqpDbBD3c7ocoBHnTZUs+7JnSkP6cbueRxIb4hnbNgOBibjCjpwpPpNXM",
+	"3+gaHfg2NpySAkCeEVtw6bSq9DwewOXjxXbajY/x3+lFqVWz0ZwN0FnZzgA9Vsi6sea++ev9mSDJjPEV",
+	"SBYP/g2rhYzWhBu29u/VeLpus9U9XIegCeGweZKuWJ7ZP7UonuRwBXlCWHb6r3/8MyFGBzd/EWwJ4rJ5",
+	"9hPWI0VWcFlDxEIUe9KKC0lTiNb1fgl6A2D1vELkTNsiguYjqt8ZAZ7VxcoXW5LTkqcrW7F85BDG1eXw",
+	"RFuNV8QGE0Bsh3OmkXbgKqUQy3pFT8frkd+2E/nHAEVaoYRUARqrWdyA60Li77WA80DqGhLmqo/cVNbj",
+	"W6XERVcxhvxVZbxomlyVbxCeQnTbo7Hg/oQfSBX0a9tdHaxQcEwlrIceUwtt1fdSMr19b2ZxxZmwz2fn",
+	"Fm5W5dzQt+98Nc3HCdmspH1m1BOQj22kWube40C8kv/Y8ACcwnBUoNJWj7LLWWldzG5usEL9UsRFiBfv",
+	"XntDj2Gn5KcrkNs6egwbKdjOaLgS8jqDdSE08HT75C+w/cS/k/AF12Vo2slzkq6opKkGqRKyZti0zdmy",
+	"0pwB149PiYQCqGb8gtAq16vkGchPHN0ghvNfwpZI0KXkygdhhvlA1tDjl3ngKzwSLUs4I/QTdzljvjEf",
+	"YYq4BCj703Y7zgPy0eVZBZvVK/jEV+UCN6IIxVWZffqVMU0YD5fhU6YOPvFP/EUdJ48izHnJDWm9AuUi",
+	"puxS0JTmzv6RIogmtswsw3hSuwq7oo/0Clbl4skrF5f/nfmx5/A+5N1GeDNFsF0o0cLgzyce/NYuCn+8",
+	"WaV4fHZaHEGWnNhbjcvAjAG748e4LywTgd3ziAtcMrs/dDL4f/ymhC2dSyhR2NaUGP3jgLxAgdXOYfiN",
+	"+sQV8Ew16uvagEzm3jgjbGk+GF1COVXC/D6xDjOsrWB2enJ09Il7rorKCFPk6yevF3yanZKv//rHP29u",
+	"Dj7ZfpcpuNQzW2dsyQwRmb0oaLqCJycHR54kNp7VSj92/LTdWyqvzezY1iEATgs2O509PTjGcQxNRQJw",
+	"uAKa69X/Q3EBkDlVeXWvs9np7M+gf8FXgrQz/OXJ0ZGr7aN9ezW41odFTq0zwdKyGPW/aXeyf20t3g0i",
+	"NTv99XMyU+V6TeUWPZLgMY8417K7d+qA/A0gw9zRVALCjuaIJopulW8/QCBXtnYSvVC+0c1nM+XhGrRk",
+	"1ujcB4M37pX7A4KhfH4hN1V4Rx+nqFbRUD9rcL2TYm0AViqCl9JKHPHto71pEAPOnUXq3hHgtvveAWmq",
+	"HjxGqreN8L77/uhpfbmxbatC/U4rgqXRsFWetRk8jsPu6vgwyB/rg1+dCTYCwZB2/ebMLzUcR1IaXJ5P",
+	"D265nIc74lUrk8nq++Z2VVlZsuYwln4HRD+EIeZXVEBs9rKPwvGvTOkfwy7yBZV0DRprNv36dWawbval",
+	"tG0CHKF0GmkFwbHEqvgozo5912FcElPnXgRFL+OHUm/08JWV73Z4Ex1m6HC5N5zzp4FydATt3nIghesg",
+	"cUe8qw8etXIjnqHpLsSoqpVoF6kOv/q/b4buaeWn6iDXCLBrSEi6fhigD9/22uN2Z9C/DWT7xDksNVZ0",
+	"NkKkLVZtuOwmsUUckHhSqYnrdr3/ER3SBeWZM7i7OtnNs3phX/joq3re6bTG71KgYfwFtu58Ua5+6Uro",
+	"THK0P2Hb95ubm5t7xJ8gsDOCOw6wtn+HD+a7Ow79GR3kAV6Ssjgg79kFpzkKbrVIlyFLsQ/B2pv2xJ5V",
+	"2Dy3KCPhbehwTDDCYk2Zyx/JqdKodNrehwlqUgrrkKBGBWs0Zq+tDCGI8yclZOOeoIyPYqcNf6gaX5HX",
+	"OFJQFcFWliWCpy2wGIEDY0cPwgoXiPPvSl23BZ6CQE2PwPX67hmJ2+15Y1SQXsIUEs97uq2lHVeG1XBy",
+	"Zcmdo4dWNTRi9gF5y/Nt41Rd/fu65eOeCG19ZL2My0jntkT8BJSwCcS6tHlorSi5Zjmpv7N6t1EjMHwl",
+	"IvrUlbSr420l6O9aRL27xpdbbZv1VzYHC68zcyzmPgknhlT9rpUggDYlay0Ltta3/pxZa2NDBLRW5e9P",
+	"np388EPY9DJmZt5ZsLtP0SHoI3C/0tqHRusHnDVB/PB2N1TGzM0RGzRZ3eJSKOcP8QJCczMnR0e2b5J5",
+	"rbDszMWoe7aWkJOjE/uSWRIg5+GGJyzA2sQy8p35uc9ZedylyYaZ/psJIYG36XeVRN7XBxfIISdHJw80",
+	"/1ubsFTlYd/9VvwMbXaPJkOOqAfXNNX5FsVnLwxpCTB4M1yH7l7DHRoD748JV53Ve5QQs7y7g+1jVTQF",
+	"g1Md312JDVmX6QqJvMgz1WufYZk6/KrhWoeqXydkKwcj/h2fBM4CspRiba23cMEwyxXZTFUdDs3nCflA",
+	"1WUSnOmPrupGEoiIzk9j0//x0p4R59lEufN578jmtXpsIb1rxL3vlGFfBQRh4xbAbARuEy1+ui4oz15n",
+	"PfYT52zzhg/bdqP2OGlZwoAhJHB5dyMU7pW11U3Je3CRZcoWC7KO7o2R36mzYzFtNFaeKVeLgU/FA1mm",
+	"7AyUE7pYSLhi1oeVUm6nNDPWDf/0pmkis5gSXHhX68NwwoW4vjlMV5Be9qvJr8zXb6o6LfsxqJfi+lvj",
+	"Tbif+2ZLOMmAhmzrVpDpMOVFemkdbqVGnDB0ZhGwB+vncrf9GnXUhLg2UoixRlFdEqouXUFKhz4GWfpR",
+	"JyxX1GtvnQR3YgL12kb/ddWBAuAS8wn7hH+4LnKMgnQhL1GD7bZAC3E9/D7Nf20P5EY4/fNYmuUWvW5L",
+	"IXe6It+U5fYXGxD2AKqAUU6fCKMRuyA0y94cNiZE5FllzD0jWCnfOxDUADIHyBtXAF6E2nfgFswgZRmo",
+	"ql05+pFdMaVTokWoDJJzG1JHvgs6Vj4mHCAjLkktCaw6toitS3Q/IC+IrxVTGwdQvAvDBf780wfyr3/8",
+	"89A+iygYwLO6bOh+l/CBiHKjZXYzQKVqkdtA4+PpJPi6+FYEi38sJV3kW1IVzpnAGARYqdChn43/s3GX",
+	"KJoZcY1Wxz6Ovodf3V83w77n252/+90D+CTChua9ru2qmfgE/gg32j4QPqwbV/QB+oVvX3AXOI/TdzvN",
+	"R8r0m/f3ey5uQz1H4ugQIrFma3giSj2FvhaGbbo5tAjvRddC6qTkEQmme6bSdz2Iy7/YFGGa6/PNyMC2",
+	"0cO/O6G1mBsgTWINQTwjvje0T7h0nNyIFXxLbL1DTx9IFVhmRJC9UCtIROqjF3+vkojuF7MeglQ08716",
+	"KIaHycREYiXW8Ej50YngFVftJRUKuG7ZjeMnerrwqapxOfEnmq4qfu4K84oleff2/QcSjnNAXlu7S+AH",
+	"8ZFlzIULWQEQO1FhVoAiTCeEKus+tOP8+vTzwUJk20FRT33jst5LG1rwsDQIJ314aa8sDKE5PjoKbGwa",
+	"PbcJoXnu7HBrbw9IbPq8wSSZNb19TQQtKDNK7SHjV0w3NZmWEQfDXl/ja98qXtjVuYoZD4wXdu5hwmWB",
+	"PIXwuVxaccYc3wHBjDeRIVVQK7HhiBhnln7ldIsPMSYb+2HUwYYGPwpoqAi2VWCNH74ZYa9x5p3rLXhv",
+	"PKFqvdgDVbvECZh9ntuxYuBI+kKAsuwd3EJaf6Ab4RvmPvBlCPpIDhza1J604VlbnrQzG8NtyR/xSe5V",
+	"/oHzx5fcXpkpYqEpk3VaQ+V6vqBXvqFABmMX8fCr+WdQTY9jY8Sr4lps7uxVeUg/StDcdwR/JtDizVBY",
+	"Voahm9eAp44hzBm/HDiVRv++XhL5X0ErvtbBdFoUGOHuvORnmCiA6kSe98WD7B9X3Ap457YDhKYa3ISM",
+	"G/2lN4DGV5Pc6RQ7bR7/WNbpRivI+zVPVwiCpaqsf70/wrgpwVWN5HrR79z1hduPQ31TZ1E15rtvN8EF",
+	"UxqMDoVgZVp4/3XtDTXAHBQIzm1bu29SIPDdHB9YIAhaDvYQ9Are2wnP0WnwdlxrYsTEIFcV64C8ILI+",
+	"csMfrWKtS8mNHm3zGKPnX90+6xw//Or+uhnOYPK908b5c9hn7Rtk0c2+jL2HauudTxPH4EZrhZ5UpT6M",
+	"3uOPYzh+wXdp6aeYJf+jE8zyIfiWgVM/n3K5VUmPzesl45mKZm8ZsbhqskaO0egV9tzCSCtCMQDat3EK",
+	"7fxM+SjLuc35MtJcYCZzifkJKXkOynaCshcf/3I2lDrxOWwKBjV56GaYYZSWXU/XsmbtEucl/2Z5Q9Ve",
+	"7aG5g++K1580WAnki6rt3V2R95VL5LZdv4xiZsZ3IQF1fndNY/rzBs2nw6+y5MPU/xZHj/f43j2nD5S2",
+	"+dbqNgkC2t8e/6nEQgIO4BiNaCsVoEwcnPwup3DoO/7FZTRDee52GP+9krV+n/v5EtBe46o2PKox5oCc",
+	"U6Zc9Y2AUaDbA3jqvlkKua7DeHa6vYdVvcxe0eCDK395B8y5u2YdlBD/o2nVVfHT+8/9sFiDB+arCaM3",
+	"xPy1JRuQ4CWBEDcsCvQreJZtfLDJ2H94+hGUGH9gph/Uh+0hK74c7VR83ox3QP7m5EDMDlaxk3dkAT8e",
+	"fjX/DLL1W6GCvQb3ztirKsoDID5Duv3TB4qyMWpVDN3gynbMsAV2cGnmpZGiGtNICXhU8UvpHent0uU0",
+	"2xIJogBXF8kMgc3iF8hHFHHlfG3yg3kb1XtFwmL5RNHtQeUNQKXABoPmsNRWISCvl0/euBAA8JXmmXI9",
+	"+TFOQFjTvgOhs6wWElLBbdW8ua3m0dURbEngu2LU/tSlYxo2J10jgz8O5FwWH2rW5eGxhyl657Jl90j1",
+	"XPXlnaje0QNTvcryRLjY/A5X8JXFaksyH7niPUImznPMRR0Hg8K5WalRxhNfd0HDjoT10GeTDeRQHvua",
+	"Wd4AZBt54jRWbafZNvFVdYUk3+H7rrDqY+JbfJ3ZVEvvgsNqavWQLgHTBU6bcZ2nMJZvSaW+ZcLlna7p",
+	"PSdbUqkfPKQvbIs4bkWcNvFyeOrpUy9xRkJ9/r4PPLM3nme21KhNa2c6itkBSvamYzYKPfbqMR+Dmo27",
+	"lDCyPo19fI1/JK2kUYvzfjWTCvBBH36spEib/v/K0dCsLFZVy/z1s4GI7ednz62UuattqU4PD49P/vPg",
+	"6ODo4Pj0P589e4rgc0P7Brczmxn7NXAnq/CzJdvBA49qwSP0RYZjeGN745nZSfDARex8vvn/AQAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

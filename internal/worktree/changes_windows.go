@@ -1,0 +1,5 @@
+package worktree
+
+import "os"
+
+const openFlags = os.O_RDONLY
