@@ -2,8 +2,8 @@ package hub
 
 import "encoding/json"
 
-// TranscriptMessage is one entry of an agent's own record of its session. All of
-// it is worker text.
+// TranscriptMessage is one entry of an agent's own record of its session. One
+// with the ID of an earlier one replaces it. All of it is worker text.
 type TranscriptMessage struct {
 	ID     string            `json:"id"`
 	Role   string            `json:"role"` // user, assistant, system, tool, other
@@ -26,8 +26,9 @@ const (
 )
 
 // TranscriptBlock is one part of a message. Tool calls have Name, Call and
-// Input, tool results Call, Text and Error; an image has only its kind and the
-// media type as Name, never a local path.
+// Input, which is a JSON string if it was cut or was no JSON; tool results Call,
+// Text and Error; an image has only its kind and the media type as Name, never a
+// local path; what is of kind other has its type as Name and an excerpt as Text.
 type TranscriptBlock struct {
 	Kind  BlockKind       `json:"kind"`
 	Text  string          `json:"text,omitempty"`

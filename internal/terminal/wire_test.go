@@ -54,7 +54,7 @@ func FuzzCommands(f *testing.F) {
 	})
 }
 
-// A supervisor of an older hub is asked for what it knows, and no more.
+// Invariant 19.
 func TestSupervisorOfTheFirstVersion(t *testing.T) {
 	m := newManager(t)
 	spec := specOf(t, "block", "")

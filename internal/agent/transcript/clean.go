@@ -16,14 +16,18 @@ const (
 	dataMark  = "[data]"
 )
 
+// Paths of images: in quotes with blanks, else without; behind a colon only if
+// what follows is not the rest of a URL. A path goes on from a letter, a dot and
+// so on, and is then a relative one.
 var (
-	imageEndings = `\.(?i:png|jpe?g|gif|webp|bmp|tiff?|heic|heif|avif|svg|ico)`
-	localStart   = `(?:file://)?(?:/|~/|[A-Za-z]:[\\/]|\\\\)`
-	quotedPath   = regexp.MustCompile(`(["'` + "`" + `])` + localStart + `[^"'` + "`" + `\n]*?` + imageEndings + `(["'` + "`" + `])`)
-	barePath     = regexp.MustCompile(`(^|[\s(\[<=,])` + localStart + `[^\s"'<>()\[\]` + "`" + `]*` + imageEndings + `\b`)
-	sourceNote   = regexp.MustCompile(`\[Image: source: [^\]\n]*\]`)
-	dataURL      = regexp.MustCompile(`data:[A-Za-z0-9.+/;=_-]{0,200};base64,[A-Za-z0-9+/=_-]*`)
-	endingHints  = []string{".png", ".jp", ".gif", ".web", ".bmp", ".tif", ".hei", ".avi", ".svg", ".ico"}
+	imageEnding = `\.(?i:` + strings.Join(endings, "|") + `)`
+	localStart  = `(?:file://)?(?:/|~/|[A-Za-z]:[\\/]|\\\\)`
+	quotedPath  = regexp.MustCompile("([\"'`])" + localStart + "[^\"'`\n]*?" + imageEnding + "([\"'`])")
+	barePath    = regexp.MustCompile(`(^|[^\pL\pN_.~/\\:%)}\]-])` + localStart + "[^\\s\"'`<>()\\[\\]]*" + imageEnding + `\b`)
+	colonPath   = regexp.MustCompile(":/[^/\\s\"'`<>()\\[\\]][^\\s\"'`<>()\\[\\]]*" + imageEnding + `\b`)
+	sourceNote  = regexp.MustCompile(`\[Image: source: [^\]\n]*\]`)
+	dataURL     = regexp.MustCompile(`data:[A-Za-z0-9.+/;=_-]{0,200};base64,[A-Za-z0-9+/=_-]*`)
+	endings     = []string{"png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "heic", "heif", "avif", "svg", "ico"}
 )
 
 // clean makes text of an agent text that a message may carry: valid, without
@@ -42,17 +46,24 @@ func withoutImages(s string) string {
 	}
 	s = sourceNote.ReplaceAllString(s, imageMark)
 	s = quotedPath.ReplaceAllString(s, "${1}"+imageMark+"${2}")
-	return barePath.ReplaceAllString(s, "${1}"+imageMark)
+	s = barePath.ReplaceAllString(s, "${1}"+imageMark)
+	return colonPath.ReplaceAllString(s, ":"+imageMark)
 }
 
 // hasEnding spares most texts the search for paths.
 func hasEnding(s string) bool {
-	for _, hint := range endingHints {
-		if strings.Contains(s, hint) || strings.Contains(s, strings.ToUpper(hint)) {
-			return true
+	for {
+		_, rest, found := strings.Cut(s, ".")
+		if !found {
+			return false
 		}
+		for _, ending := range endings {
+			if len(rest) >= len(ending) && strings.EqualFold(rest[:len(ending)], ending) {
+				return true
+			}
+		}
+		s = rest
 	}
-	return false
 }
 
 // label makes an id or a name.
