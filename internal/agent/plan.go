@@ -2,23 +2,21 @@ package agent
 
 import (
 	"io/fs"
+	"maps"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
+	"unicode"
 
 	"github.com/wavehub/wavehub/internal/hub"
 )
 
-// MaxArgPrompt is how many bytes of prompt are handed over as an argument;
-// a longer one goes by file, with an argument of one line that names it.
+// MaxArgPrompt is how many bytes of prompt are handed over as an argument or a
+// paste; a longer one goes by file, with one line in its place that names it.
 const MaxArgPrompt = 8 << 10
 
-// Names of the prompt file in Input.PromptDir.
-const (
-	promptFile = "prompt.md"
-	scriptFile = "task.sh"
-)
+// promptFile is the name of the prompt's file in Input.PromptDir.
+const promptFile = "prompt.md"
 
 // Input is what one attempt is about.
 type Input struct {
@@ -30,6 +28,15 @@ type Input struct {
 	// PromptDir is an existing absolute folder of mode 0700 that belongs to
 	// the terminal; planned files lie in it.
 	PromptDir string
+	// Mode is the mode to start in, "" for the default.
+	Mode Mode
+	// Resume is the agent's own id of a session to go on with, "" for a new
+	// one; Session is the id that a new one gets where the CLI lets it choose.
+	Resume, Session string
+	// Bin is the absolute path of wavehub, for the hooks; "" plans none.
+	Bin string
+	// Env are the hub's own variables for the worker, nothing secret.
+	Env map[string]string
 }
 
 // File is a file that the caller writes before the start.
@@ -39,77 +46,150 @@ type File struct {
 	Data []byte
 }
 
-// Plan is everything that the start needs besides folder and environment.
-// Stdin nil means that standard input is closed.
+// Plan is everything that the start needs besides folder and base environment.
 type Plan struct {
-	Argv  []string
+	Argv []string
+	// Stdin nil means that standard input is closed.
 	Stdin []byte
+	// Paste is to be pasted by the caller once the agent is ready; nil for no
+	// paste. It holds no control characters but newline and tab.
+	Paste []byte
 	Files []File
+	// PTY says that the process needs a terminal.
+	PTY bool
+	// Env is for Environment's extra: the launcher's, then Input.Env.
+	Env        map[string]string
+	Mode       Mode
+	Ready      Ready
+	Result     string // kind of the output stream, "" for none
+	Completion Completion
+	// Session is the agent's id of its session, "" until it says it itself.
+	Session string
 }
 
 // Plan works out the start of one attempt; it reads and writes nothing. Text
-// that cannot be handed over is invalid_argument.
+// that cannot be handed over, a mode that is not there and ids outside their
+// grammar are invalid_argument; Resume with an agent that cannot is
+// capability_unsupported.
 func (l Launcher) Plan(in Input) (Plan, error) {
+	mode, err := l.In(in.Mode)
+	if err != nil {
+		return Plan{}, err
+	}
+	if err := in.check(); err != nil {
+		return Plan{}, err
+	}
+	spec := l.Modes[mode]
+	plan := Plan{Mode: mode, PTY: mode == ModeTUI, Ready: spec.Ready, Result: spec.Result, Completion: l.CompletionIn(mode)}
+	plan.Argv = append(append(plan.Argv, l.Command...), spec.Args...)
+	l.hook(&plan, in)
+	if err := l.session(&plan, in); err != nil {
+		return Plan{}, err
+	}
+	if err := l.deliver(&plan, spec, in); err != nil {
+		return Plan{}, err
+	}
+	return plan, checkShim(plan.Argv)
+}
+
+func (in Input) check() error {
+	switch {
+	case !filepath.IsAbs(in.PromptDir):
+		return hub.Invalid("prompt_dir", "%q is not absolute", in.PromptDir)
+	case in.Bin != "" && !filepath.IsAbs(in.Bin):
+		return hub.Invalid("bin", "%q is not absolute", in.Bin)
+	case in.Resume != "" && !sessionGrammar.MatchString(in.Resume):
+		return hub.Invalid("resume_session", "%.80q is no session's id", in.Resume)
+	case in.Session != "" && !sessionGrammar.MatchString(in.Session):
+		return hub.Invalid("session", "%.80q is no session's id", in.Session)
+	}
+	return nil
+}
+
+// hook adds the CLI's hooks and puts the environment together. What the user
+// set wins over the launcher's, the hub's own variables over everything.
+func (l Launcher) hook(plan *Plan, in Input) {
+	plan.Env = map[string]string{}
+	if plan.PTY {
+		plan.Env["TERM"], plan.Env["COLORTERM"] = "xterm-256color", "truecolor"
+	}
+	if l.profile.wire != nil && in.Bin != "" {
+		made := l.profile.wire(wiring{mode: plan.Mode, kind: l.Kind, events: l.profile.wiredEvents(), bin: in.Bin, dir: in.PromptDir,
+			own: in.Env, windows: runtime.GOOS == "windows"})
+		plan.Argv = append(plan.Argv, made.args...)
+		plan.Files = append(plan.Files, made.files...)
+		maps.Copy(plan.Env, made.env)
+	} else if plan.Ready == ReadyHook {
+		plan.Ready = ReadyLaunch
+	}
+	maps.Copy(plan.Env, l.Env)
+	maps.Copy(plan.Env, in.Env)
+}
+
+func (l Launcher) session(plan *Plan, in Input) error {
+	words, id := l.profile.mint, in.Session
+	if in.Resume != "" {
+		words, id = l.profile.resume, in.Resume
+		if words == nil {
+			return hub.Errorf(hub.CodeCapabilityUnsupported, "agent %q cannot resume a session", l.Name)
+		}
+	}
+	if words == nil || id == "" {
+		return nil
+	}
+	for _, word := range words {
+		plan.Argv = append(plan.Argv, strings.ReplaceAll(word, session, id))
+	}
+	plan.Session = id
+	return nil
+}
+
+// deliver hands the prompt over, byte by byte as it is.
+func (l Launcher) deliver(plan *Plan, spec ModeSpec, in Input) error {
 	prompt := in.Preamble
 	if l.Bare {
 		prompt = in.Spec
 	}
 	if strings.TrimSpace(prompt) == "" || strings.Contains(prompt, "\x00") {
-		return Plan{}, hub.Invalid("spec", "the task's text is empty or holds a NUL byte")
+		return hub.Invalid("spec", "the task's text is empty or holds a NUL byte")
 	}
-	if !filepath.IsAbs(in.PromptDir) {
-		return Plan{}, hub.Invalid("prompt_dir", "%q is not absolute", in.PromptDir)
-	}
-	plan := l.deliver(prompt, in.PromptDir)
-	return plan, checkShim(plan.Argv)
-}
-
-func (l Launcher) deliver(prompt, dir string) Plan {
-	argv := append([]string{}, l.Command...)
-	switch l.Deliver {
+	switch spec.Deliver {
 	case DeliverStdin:
-		return Plan{Argv: argv, Stdin: []byte(prompt)}
+		plan.Argv, plan.Stdin = append(plan.Argv, l.profile.stdin...), []byte(prompt)
 	case DeliverFile:
-		file := l.file(prompt, dir)
-		return Plan{Argv: append(argv, file.Path), Files: []File{file}}
+		file := l.file(prompt, in.PromptDir)
+		plan.Argv, plan.Files = append(plan.Argv, file.Path), append(plan.Files, file)
+	case DeliverPaste:
+		plan.Paste = []byte(l.short(plan, prompt, in.PromptDir, unsafePaste(prompt)))
 	case DeliverArgv:
-		if len(prompt) <= MaxArgPrompt && !strings.HasPrefix(prompt, "-") {
-			return Plan{Argv: append(argv, prompt)}
-		}
-	}
-	file := l.file(prompt, dir)
-	pointer := "Your task is in the file " + file.Path + " - read all of it, then do what it says."
-	return Plan{Argv: append(argv, pointer), Files: []File{file}}
-}
-
-func (l Launcher) file(prompt, dir string) File {
-	name := promptFile
-	if l.Name == Shell {
-		name = scriptFile
-	}
-	if !strings.HasSuffix(prompt, "\n") {
-		prompt += "\n"
-	}
-	return File{Path: filepath.Join(dir, name), Mode: 0o600, Data: []byte(prompt)}
-}
-
-var plainArg = regexp.MustCompile(`^[A-Za-z0-9_./\\:=,+@-]*$`)
-
-// checkShim refuses to hand arguments to a batch file that its interpreter
-// could take for commands.
-func checkShim(argv []string) error {
-	if runtime.GOOS != "windows" || !batch(argv[0]) {
-		return nil
-	}
-	for _, arg := range argv[1:] {
-		if !plainArg.MatchString(arg) {
-			return hub.Invalid("agent", "%s is a batch file and cannot be given the argument %q; configure the real program, or deliver: stdin", argv[0], arg)
-		}
+		word := l.short(plan, prompt, in.PromptDir, strings.HasPrefix(prompt, "-"))
+		plan.Argv = append(append(plan.Argv, l.profile.prompt[plan.Mode]...), word)
 	}
 	return nil
 }
 
-func batch(program string) bool {
-	ext := strings.ToLower(filepath.Ext(program))
-	return ext == ".cmd" || ext == ".bat"
+// short is the prompt itself or, if it is long or would be misread, one line
+// that names its file.
+func (l Launcher) short(plan *Plan, prompt, dir string, misread bool) string {
+	if len(prompt) <= MaxArgPrompt && !misread {
+		return prompt
+	}
+	file := l.file(prompt, dir)
+	plan.Files = append(plan.Files, file)
+	return "Your task is in the file " + file.Path + " - read all of it, then do what it says."
+}
+
+// unsafePaste knows text that a terminal would take for keys, or that would
+// end the paste.
+func unsafePaste(prompt string) bool {
+	return strings.ContainsFunc(prompt, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
+}
+
+func (l Launcher) file(prompt, dir string) File {
+	file := File{Path: filepath.Join(dir, promptFile), Mode: 0o600, Data: []byte(prompt)}
+	if l.profile.script != "" {
+		file.Path = filepath.Join(dir, l.profile.script)
+		file.Data = scriptText(filepath.Ext(file.Path), prompt)
+	}
+	return file
 }

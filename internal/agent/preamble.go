@@ -39,7 +39,7 @@ When you need an answer before you can go on (waits for it and prints it):
     %[4]s ask --question "your question" --option "first" --option "second" --timeout 90s
     If no answer came in time, the command prints how to resume the wait.
 To tell how far you are, without ending the task:
-    %[4]s send --type status --subject "short" --body "more"
+    %[4]s progress "half way"
 To read guidance that was sent to you:
     %[4]s check
 
@@ -47,14 +47,21 @@ Report once, with done, as your last act. Exit code 0 means that the report is s
 
 The task:
 
-%[5]s
-`
+%[5]s`
 
 // Preamble returns the prompt of one attempt: who and where the worker is, the
 // exact commands to report with, and the Task's text verbatim at the end.
 func Preamble(in PreambleInput) string {
 	return fmt.Sprintf(preambleText, safetext.Line(in.Worktree, 4096), in.Task, in.Dispatch,
-		quote(in.Bin, runtime.GOOS == "windows"), strings.TrimRight(in.Spec, "\n"))
+		quote(in.Bin, runtime.GOOS == "windows"), ended(in.Spec))
+}
+
+// ended is text that ends its last line.
+func ended(text string) string {
+	if strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
 }
 
 var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./:\\+@-]+$`)

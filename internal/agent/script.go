@@ -1,40 +1,39 @@
 package agent
 
-import (
-	"path/filepath"
-	"strings"
+import "strings"
 
-	"github.com/wavehub/wavehub/internal/hub"
-)
+// Shell is the built-in launcher that runs the Task's text as a shell script.
+const Shell = "sh"
 
-// Script plans the run of a command line of the user's by the platform's shell:
-// sh, on Windows also its own command interpreter if there is no sh. The text
-// goes by a file in dir, so that no quoting comes between. It reads and writes
-// nothing; agent_unconfigured says that there is no shell.
-func (t *Table) Script(text, dir string) (Plan, error) {
-	if strings.TrimSpace(text) == "" || strings.Contains(text, "\x00") {
-		return Plan{}, hub.Invalid("verify_cmd", "the command is empty or holds a NUL byte")
-	}
-	if !filepath.IsAbs(dir) {
-		return Plan{}, hub.Invalid("dir", "%q is not absolute", dir)
-	}
-	argv, name, err := t.scriptShell()
-	if err != nil {
-		e := hub.Errorf(hub.CodeAgentUnconfigured, "there is no shell to run a command with")
-		e.Err = err
-		return Plan{}, e
-	}
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	file := File{Path: filepath.Join(dir, name), Mode: 0o600, Data: []byte(text)}
-	return Plan{Argv: append(argv, file.Path), Files: []File{file}}, nil
+// shell runs a script with sh; on Windows that is the one of Git for Windows.
+func shell() profile { return scripted("task.sh", "sh") }
+
+// cmd runs a batch file without the AutoRun commands and without echoing it.
+func cmd() profile { return scripted("task.cmd", "cmd", "/d", "/q", "/c") }
+
+// powershell runs a script file. The policy holds for this process only: by
+// itself Windows runs no script files at all.
+func powershell() profile {
+	return scripted("task.ps1", "powershell", "-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File")
 }
 
-// scriptShell is the beginning of the argv, and the name of the file.
-func (t *Table) scriptShell() (argv []string, name string, err error) {
-	if t.shell != "" {
-		return []string{t.shell}, "verify.sh", nil
+func scripted(file string, command ...string) profile {
+	return profile{
+		command: command,
+		modes:   map[Mode]ModeSpec{ModeHeadless: {Deliver: DeliverFile, Ready: ReadyLaunch}},
+		script:  file,
 	}
-	return otherShell(t.shellErr)
+}
+
+// scriptText is a script as its shell reads it: cmd finds labels only where
+// lines end with CRLF, PowerShell takes a file without a mark for the system's
+// own code page.
+func scriptText(ext, text string) []byte {
+	switch ext {
+	case ".cmd":
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
+	case ".ps1":
+		text = "\ufeff" + text
+	}
+	return []byte(text)
 }

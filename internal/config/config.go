@@ -23,13 +23,27 @@ type Config struct {
 }
 
 // AgentDefinition is a launcher that the user defines or changes. Empty fields
-// leave the choice to the built-in launcher of that name, or to its defaults.
+// leave the choice to the built-in launcher of that name or of Like, or to the
+// defaults. Package agent says what can be combined.
 type AgentDefinition struct {
-	Command    []string          // argv; the first is a program, never a shell line
-	Deliver    string            // argv, stdin, file, paste
-	Completion string            // report, result, exit
-	Env        map[string]string // added to the worker's environment
-	Grace      time.Duration     // between the polite and the forced end; 0: default
+	Like       string               // the built-in launcher to begin from
+	Command    []string             // argv; the first is a program, never a shell line
+	Mode       string               // the default mode: tui, headless
+	Modes      map[string]AgentMode // by mode
+	Deliver    string               // argv, stdin, file, paste: for a launcher of one mode
+	Completion string               // report, result, exit
+	Env        map[string]string    // added to the worker's environment
+	Grace      time.Duration        // between the polite and the forced end; 0: default
+	Version    []string             // argv that prints the version
+	Bare       *bool                // hand over the Task's text alone
+}
+
+// AgentMode is how a launcher runs in one mode. Args nil leaves the built-in's.
+type AgentMode struct {
+	Args    []string
+	Deliver string // argv, stdin, file, paste
+	Ready   string // launch, hook, title, quiescence
+	Result  string // kind of the output stream, none for none
 }
 
 // Limits bound how many workers run at once; 0 means no limit.

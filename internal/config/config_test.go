@@ -100,6 +100,31 @@ func TestAgentsKeepCase(t *testing.T) {
 	}
 }
 
+func TestAgentModes(t *testing.T) {
+	home(t, `agents:
+  claude:
+    mode: headless
+    modes:
+      tui: {args: [], deliver: paste, ready: hook}
+      headless: {args: [-p, --verbose], result: claude-stream}
+    version: [claude, -v]
+  mine: {like: codex, command: [my codex], bare: true}
+`)
+	c := load(t, nil)
+	a, mine := c.Agents["claude"], c.Agents["mine"]
+	tui, headless := a.Modes["tui"], a.Modes["headless"]
+	if a.Mode != "headless" || len(a.Version) != 2 || a.Bare != nil || len(a.Modes) != 2 || tui.Args == nil || len(tui.Args) != 0 || tui.Deliver != "paste" ||
+		tui.Ready != "hook" || len(headless.Args) != 2 || headless.Result != "claude-stream" || headless.Deliver != "" {
+		t.Errorf("claude is %+v", a)
+	}
+	if mine.Like != "codex" || mine.Bare == nil || !*mine.Bare || len(mine.Modes) != 0 {
+		t.Errorf("mine is %+v", mine)
+	}
+	if last := c.Origins()[len(c.Origins())-1]; last.Key != "agents.mine" || last.Value != "like codex my codex" {
+		t.Errorf("origin is %+v", last)
+	}
+}
+
 func isInvalid(err error) bool {
 	_, ok := errors.AsType[*InvalidError](err)
 	return ok
@@ -107,22 +132,28 @@ func isInvalid(err error) bool {
 
 func TestInvalid(t *testing.T) {
 	cases := map[string]string{
-		"lissten: x\n":                                 "lissten",
-		"agents:\n  a:\n    comand: [x]\n":             "comand",
-		"limits: {worker: 1}\n":                        "worker",
-		"listen: nowhere\n":                            "listen",
-		"verify_timeout_secs: 0\n":                     "verify_timeout_secs",
-		"log_level: loud\n":                            "log_level",
-		"name: 'a b'\n":                                "name",
-		"advertise: ['host:0']\n":                      "advertise",
-		"agents: {a: {grace: soon}}\n":                 "agents.a.grace",
-		"agents: {a: {deliver: pigeon}}\n":             "agents.a.deliver",
-		"agents: {a: {completion: never}}\n":           "agents.a.completion",
-		"limits: {per_agent: {a: -1}}\n":               "limits.per_agent.a",
-		"name: a\n---\nname: b\n":                      "more than one document",
-		"name: a\nname: b\n":                           "name",
-		"listen: [127.0.0.1:1]\n":                      "line 1",
-		"name: " + strings.Repeat("x", maxFile) + "\n": "larger",
+		"lissten: x\n":                                  "lissten",
+		"agents:\n  a:\n    comand: [x]\n":              "comand",
+		"limits: {worker: 1}\n":                         "worker",
+		"listen: nowhere\n":                             "listen",
+		"verify_timeout_secs: 0\n":                      "verify_timeout_secs",
+		"log_level: loud\n":                             "log_level",
+		"name: 'a b'\n":                                 "name",
+		"advertise: ['host:0']\n":                       "advertise",
+		"agents: {a: {grace: soon}}\n":                  "agents.a.grace",
+		"agents: {a: {deliver: pigeon}}\n":              "agents.a.deliver",
+		"agents: {a: {completion: never}}\n":            "agents.a.completion",
+		"limits: {per_agent: {a: -1}}\n":                "limits.per_agent.a",
+		"agents:\n  a:\n    modes:\n      web: {}\n":    `line 4: unknown key "web"`,
+		"agents: {a: {modes: {tui: {arg: []}}}}\n":      `unknown key "arg"`,
+		"agents: {a: {mode: web}}\n":                    "agents.a.mode",
+		"agents: {a: {modes: {tui: {deliver: fax}}}}\n": "agents.a.modes.tui.deliver",
+		"agents: {a: {modes: {tui: {ready: soon}}}}\n":  "agents.a.modes.tui.ready",
+		"agents: {a: {bare: perhaps}}\n":                "line 1",
+		"name: a\n---\nname: b\n":                       "more than one document",
+		"name: a\nname: b\n":                            "name",
+		"listen: [127.0.0.1:1]\n":                       "line 1",
+		"name: " + strings.Repeat("x", maxFile) + "\n":  "larger",
 	}
 	for text, part := range cases {
 		home(t, text)

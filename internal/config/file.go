@@ -30,11 +30,26 @@ type document struct {
 }
 
 type documentAgent struct {
-	Command    []string          `yaml:"command"`
+	Like    string   `yaml:"like"`
+	Command []string `yaml:"command"`
+	Mode    string   `yaml:"mode"`
+	Modes   struct {
+		TUI      *documentMode `yaml:"tui"`
+		Headless *documentMode `yaml:"headless"`
+	} `yaml:"modes"`
 	Deliver    string            `yaml:"deliver"`
 	Completion string            `yaml:"completion"`
 	Env        map[string]string `yaml:"env"`
 	Grace      string            `yaml:"grace"`
+	Version    []string          `yaml:"version"`
+	Bare       *bool             `yaml:"bare"`
+}
+
+type documentMode struct {
+	Args    []string `yaml:"args"`
+	Deliver string   `yaml:"deliver"`
+	Ready   string   `yaml:"ready"`
+	Result  string   `yaml:"result"`
 }
 
 type documentLimits struct {
@@ -92,7 +107,10 @@ func invalidFile(path, problem string) error {
 func (d document) agents(path string) (map[string]AgentDefinition, error) {
 	out := make(map[string]AgentDefinition, len(d.Agents))
 	for name, a := range d.Agents {
-		def := AgentDefinition{Command: a.Command, Deliver: a.Deliver, Completion: a.Completion, Env: a.Env}
+		def := AgentDefinition{
+			Like: a.Like, Command: a.Command, Mode: a.Mode, Modes: a.modes(), Deliver: a.Deliver, Completion: a.Completion,
+			Env: a.Env, Version: a.Version, Bare: a.Bare,
+		}
 		if a.Grace != "" {
 			grace, err := time.ParseDuration(a.Grace)
 			if err != nil || grace < 0 {
@@ -103,4 +121,14 @@ func (d document) agents(path string) (map[string]AgentDefinition, error) {
 		out[name] = def
 	}
 	return out, nil
+}
+
+func (a documentAgent) modes() map[string]AgentMode {
+	out := map[string]AgentMode{}
+	for name, m := range map[string]*documentMode{"tui": a.Modes.TUI, "headless": a.Modes.Headless} {
+		if m != nil {
+			out[name] = AgentMode(*m)
+		}
+	}
+	return out
 }

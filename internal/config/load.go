@@ -84,8 +84,17 @@ func (c *Config) mapOrigins(source string) {
 		c.origins = append(c.origins, Origin{Key: "limits.per_agent." + name, Value: text(c.Limits.PerAgent[name]), Source: source})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
-		c.origins = append(c.origins, Origin{Key: "agents." + name, Value: strings.Join(c.Agents[name].Command, " "), Source: source})
+		c.origins = append(c.origins, Origin{Key: "agents." + name, Value: c.Agents[name].summary(), Source: source})
 	}
+}
+
+// summary says in a few words what an entry does.
+func (a AgentDefinition) summary() string {
+	words := strings.Join(a.Command, " ")
+	if a.Like != "" {
+		words = strings.TrimSpace("like " + a.Like + " " + words)
+	}
+	return words
 }
 
 // sources merges the layers and remembers where each key came from.

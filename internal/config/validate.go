@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -50,14 +51,15 @@ func (c Config) validateAgents(file string) error {
 	return nil
 }
 
+// problem is about one value by itself; what can be combined is not judged here.
 func (a AgentDefinition) problem() string {
-	switch {
-	case len(a.Command) > 0 && a.Command[0] == "":
+	if len(a.Command) > 0 && a.Command[0] == "" {
 		return "command: the program is empty"
-	case !slices.Contains([]string{"", "argv", "stdin", "file", "paste"}, a.Deliver):
-		return fmt.Sprintf("deliver: %q is not argv, stdin, file or paste", a.Deliver)
-	case !slices.Contains([]string{"", "report", "result", "exit"}, a.Completion):
-		return fmt.Sprintf("completion: %q is not report, result or exit", a.Completion)
+	}
+	for _, c := range a.choices() {
+		if c.value != "" && !slices.Contains(c.allowed, c.value) {
+			return fmt.Sprintf("%s: %q is none of %s", c.key, c.value, strings.Join(c.allowed, ", "))
+		}
 	}
 	for key := range a.Env {
 		if key == "" || strings.ContainsAny(key, "=\x00") {
@@ -65,6 +67,30 @@ func (a AgentDefinition) problem() string {
 		}
 	}
 	return ""
+}
+
+// choice is a value that must be one of a few, or empty.
+type choice struct {
+	key, value string
+	allowed    []string
+}
+
+var (
+	deliveries = []string{"argv", "stdin", "file", "paste"}
+	readiness  = []string{"launch", "hook", "title", "quiescence"}
+)
+
+func (a AgentDefinition) choices() []choice {
+	all := []choice{
+		{"mode", a.Mode, []string{"tui", "headless"}},
+		{"deliver", a.Deliver, deliveries},
+		{"completion", a.Completion, []string{"report", "result", "exit"}},
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Modes)) {
+		m := a.Modes[name]
+		all = append(all, choice{"modes." + name + ".deliver", m.Deliver, deliveries}, choice{"modes." + name + ".ready", m.Ready, readiness})
+	}
+	return all
 }
 
 func validName(s string) bool {

@@ -2,15 +2,8 @@ package daemon
 
 import (
 	"context"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"time"
 
-	"github.com/wavehub/wavehub/internal/agent"
-	"github.com/wavehub/wavehub/internal/config"
 	"github.com/wavehub/wavehub/internal/hub"
-	"github.com/wavehub/wavehub/internal/safefile"
 	"github.com/wavehub/wavehub/internal/work"
 	"github.com/wavehub/wavehub/internal/worktree"
 )
@@ -75,96 +68,3 @@ func (g git) HasSetup(ctx context.Context, repo hub.Repo, base string) (bool, er
 }
 
 func (git) Handoff(dir, path string) (hub.Handoff, error) { return worktree.Handoff(dir, path) }
-
-// agents fits the launcher table to work.Agents.
-type agents struct {
-	table *agent.Table
-	bin   string
-	base  []string // the hub's own environment, filtered by the table
-}
-
-func newAgents(cfg config.Config, bin string) (agents, error) {
-	defs := make(map[string]agent.Definition, len(cfg.Agents))
-	for name, d := range cfg.Agents {
-		defs[name] = agent.Definition{
-			Command: d.Command, Deliver: agent.Deliver(d.Deliver), Completion: agent.Completion(d.Completion), Env: d.Env, Grace: d.Grace,
-		}
-	}
-	table, err := agent.New(defs)
-	return agents{table: table, bin: bin, base: os.Environ()}, err
-}
-
-func (a agents) Completion(name string) (string, error) {
-	l, err := a.table.Lookup(name)
-	return string(l.Completion), err
-}
-
-func (a agents) Grace(name string) time.Duration {
-	if l, err := a.table.Lookup(name); err == nil {
-		return l.Grace
-	}
-	return agent.DefaultGrace
-}
-
-func (a agents) Plan(in work.Launch) (hub.LaunchSpec, error) {
-	l, err := a.table.Lookup(in.Agent)
-	if err != nil {
-		return hub.LaunchSpec{}, err
-	}
-	plan, err := l.Plan(agent.Input{Spec: in.Prompt, PromptDir: in.Private, Preamble: agent.Preamble(agent.PreambleInput{
-		Worktree: in.Dir, Task: in.Task, Dispatch: in.Dispatch, Bin: a.bin, Spec: in.Prompt,
-	})})
-	if err != nil {
-		return hub.LaunchSpec{}, err
-	}
-	if err := writeFiles(plan); err != nil {
-		return hub.LaunchSpec{}, err
-	}
-	return hub.LaunchSpec{
-		Terminal: in.Terminal, Argv: plan.Argv, Stdin: plan.Stdin, Dir: in.Dir, Env: a.environment(l, in.Env),
-	}, nil
-}
-
-func (a agents) Script(in work.Script) (hub.LaunchSpec, error) {
-	plan, err := a.table.Script(in.Text, in.Private)
-	if err != nil {
-		return hub.LaunchSpec{}, err
-	}
-	if err := writeFiles(plan); err != nil {
-		return hub.LaunchSpec{}, err
-	}
-	own := map[string]string{"WAVEHUB_TERMINAL_ID": string(in.Terminal)}
-	return hub.LaunchSpec{Terminal: in.Terminal, Argv: plan.Argv, Dir: in.Dir, Env: a.environment(agent.Launcher{}, own)}, nil
-}
-
-func writeFiles(plan agent.Plan) error {
-	for _, f := range plan.Files {
-		if err := safefile.WriteAtomic(f.Path, f.Data, f.Mode); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// environment is the allow-listed base, the launcher's own, and the hub's; the
-// folder of the program is last in PATH, so that plain "wavehub" works.
-func (a agents) environment(l agent.Launcher, own map[string]string) []string {
-	extra := map[string]string{}
-	for k, v := range l.Env {
-		extra[k] = v
-	}
-	for k, v := range own {
-		extra[k] = v
-	}
-	if _, set := l.Env["PATH"]; !set {
-		extra["PATH"] = withFolder(os.Getenv("PATH"), filepath.Dir(a.bin))
-	}
-	return agent.Environment(a.base, extra)
-}
-
-func withFolder(path, folder string) string {
-	if _, err := exec.LookPath("wavehub"); err == nil || path == "" {
-		return path
-	}
-	return path + string(os.PathListSeparator) + folder
-}

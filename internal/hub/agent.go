@@ -72,4 +72,5 @@ type AgentResult struct {
 	Usage   Usage
 	Class   ErrorClass // of a failure
 	ResetAt Micros     // when the provider works again, if it said so
+	Denied  []string   // tools that it was not allowed to use
 }

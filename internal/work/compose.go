@@ -82,11 +82,11 @@ func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt
 	if err := s.takeBaseline(ctx, a); err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
-	spec, err := s.attach(ctx, &a, prompt)
+	plan, err := s.attach(ctx, &a, prompt)
 	if err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
-	return s.launch(ctx, &a, spec)
+	return s.launch(ctx, &a, plan.Spec)
 }
 
 func (s *Service) makeWorktree(ctx context.Context, a *hub.Attachment, p place) error {
@@ -142,18 +142,18 @@ func (s *Service) resource(kind, action, role, id string) hub.Resource {
 }
 
 // attach puts the worker's authority and input in place, ready to launch.
-func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) (hub.LaunchSpec, error) {
+func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) (Planned, error) {
 	if err := s.stage(ctx, a, hub.StageAuthority, nil); err != nil {
-		return hub.LaunchSpec{}, err
+		return Planned{}, err
 	}
 	private, err := s.Authority.Private(a.Terminal)
 	if err != nil {
-		return hub.LaunchSpec{}, err
+		return Planned{}, err
 	}
 	token, _ := s.Authority.Capability(a.Home, a.Dispatch)
 	file, err := s.Authority.WriteFile(*a, token)
 	if err != nil {
-		return hub.LaunchSpec{}, err
+		return Planned{}, err
 	}
 	return s.Agents.Plan(Launch{
 		Agent: a.Spec.Agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: prompt,

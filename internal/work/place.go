@@ -30,7 +30,7 @@ func (s *Service) resolve(ctx context.Context, spec hub.StartSpec, granted *hub.
 		return p, hub.Errorf(hub.CodeTerminalNotFound, "%s is no terminal that a Dispatch can use", spec.Terminal)
 	}
 	var err error
-	if p.agent, err = s.Agents.Completion(spec.Agent); err != nil {
+	if p.agent, err = s.Agents.Completion(spec.Agent, ""); err != nil {
 		return p, err
 	}
 	if spec.New() {

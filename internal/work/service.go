@@ -76,6 +76,21 @@ type Launch struct {
 	Private  string // 0700 folder of the terminal, for prompt files
 	Prompt   string
 	Env      map[string]string
+	Mode     string // of the agent, "" for its default
+	Resume   string // the agent's own id of a session to go on with, "" for a new one
+	Session  string // the id of a new session, where the agent takes one
+}
+
+// Planned is what to start, and what to know of it: whether it needs a
+// terminal, the sign that it is ready, the kind of its output stream, its own
+// session's id where that is known before, and what to paste once it is ready.
+type Planned struct {
+	Spec    hub.LaunchSpec
+	PTY     bool
+	Ready   string // launch, hook, title, quiescence
+	Result  string // "" for none
+	Session string
+	Paste   []byte
 }
 
 // Script asks how to run a command line of the user's.
@@ -88,13 +103,13 @@ type Script struct {
 
 // Agents knows the configured launchers.
 type Agents interface {
-	// Completion is what ends an attempt without a report; an unknown or
-	// missing agent is agent_unconfigured.
-	Completion(agent string) (string, error)
+	// Completion is what ends an attempt without a report, in that mode ("" for
+	// the default); an unknown or missing agent is agent_unconfigured.
+	Completion(agent, mode string) (string, error)
 	// Grace is between the polite and the forced end of the agent.
 	Grace(agent string) time.Duration
 	// Plan writes the prompt files and returns what to start.
-	Plan(Launch) (hub.LaunchSpec, error)
+	Plan(Launch) (Planned, error)
 	// Script writes the file of a command line and returns how the platform's
 	// shell runs it: with a worker's environment, but without its capability.
 	Script(Script) (hub.LaunchSpec, error)

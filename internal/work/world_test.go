@@ -290,15 +290,15 @@ func (*trees) Handoff(dir, path string) (hub.Handoff, error) {
 
 type launchers struct{}
 
-func (launchers) Completion(name string) (string, error) {
+func (launchers) Completion(name, _ string) (string, error) {
 	if name != "sh" && name != "other" {
 		return "", hub.Errorf(hub.CodeAgentUnconfigured, "no agent %q", name)
 	}
 	return "exit", nil
 }
 func (launchers) Grace(string) time.Duration { return time.Second }
-func (launchers) Plan(l work.Launch) (hub.LaunchSpec, error) {
-	return hub.LaunchSpec{Terminal: l.Terminal, Argv: []string{"/bin/sh"}, Dir: l.Dir}, nil
+func (launchers) Plan(l work.Launch) (work.Planned, error) {
+	return work.Planned{Spec: hub.LaunchSpec{Terminal: l.Terminal, Argv: []string{"/bin/sh"}, Dir: l.Dir}}, nil
 }
 
 func (launchers) Script(in work.Script) (hub.LaunchSpec, error) {

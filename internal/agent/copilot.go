@@ -1,0 +1,11 @@
+package agent
+
+// copilot is GitHub's. Not run: only its documented print mode is used.
+func copilot() profile {
+	return profile{
+		command: []string{"copilot"},
+		modes:   map[Mode]ModeSpec{ModeHeadless: {Deliver: DeliverArgv, Ready: ReadyLaunch}},
+		version: []string{"--version"},
+		prompt:  map[Mode][]string{ModeHeadless: {"-p"}},
+	}
+}

@@ -1,0 +1,184 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/agent"
+	"github.com/wavehub/wavehub/internal/config"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/proc"
+	"github.com/wavehub/wavehub/internal/safefile"
+	"github.com/wavehub/wavehub/internal/safetext"
+	"github.com/wavehub/wavehub/internal/work"
+)
+
+// agents fits the launcher table to work.Agents.
+type agents struct {
+	table *agent.Table
+	bin   string
+	base  []string // the hub's own environment, filtered by the table
+}
+
+func newAgents(cfg config.Config, bin string) (agents, error) {
+	defs := make(map[string]agent.Definition, len(cfg.Agents))
+	for name, d := range cfg.Agents {
+		defs[name] = definition(d)
+	}
+	table, err := agent.New(defs)
+	return agents{table: table, bin: bin, base: os.Environ()}, err
+}
+
+func definition(d config.AgentDefinition) agent.Definition {
+	out := agent.Definition{
+		Like: d.Like, Command: d.Command, Mode: agent.Mode(d.Mode), Deliver: agent.Deliver(d.Deliver), Completion: agent.Completion(d.Completion),
+		Env: d.Env, Grace: d.Grace, Version: d.Version, Bare: d.Bare, Modes: make(map[agent.Mode]agent.ModeSpec, len(d.Modes)),
+	}
+	for name, m := range d.Modes {
+		out.Modes[agent.Mode(name)] = agent.ModeSpec{Args: m.Args, Deliver: agent.Deliver(m.Deliver), Ready: agent.Ready(m.Ready), Result: m.Result}
+	}
+	return out
+}
+
+func (a agents) Completion(name, mode string) (string, error) {
+	l, err := a.table.Lookup(name)
+	if err != nil {
+		return "", err
+	}
+	in, err := l.In(agent.Mode(mode))
+	return string(l.CompletionIn(in)), err
+}
+
+func (a agents) Grace(name string) time.Duration {
+	if l, err := a.table.Lookup(name); err == nil {
+		return l.Grace
+	}
+	return agent.DefaultGrace
+}
+
+func (a agents) Plan(in work.Launch) (work.Planned, error) {
+	l, err := a.table.Lookup(in.Agent)
+	if err != nil {
+		return work.Planned{}, err
+	}
+	plan, err := l.Plan(agent.Input{
+		Spec: in.Prompt, PromptDir: in.Private, Mode: agent.Mode(in.Mode), Resume: in.Resume, Session: in.Session, Bin: a.bin, Env: in.Env,
+		Preamble: agent.Preamble(agent.PreambleInput{Worktree: in.Dir, Task: in.Task, Dispatch: in.Dispatch, Bin: a.bin, Spec: in.Prompt}),
+	})
+	if err != nil {
+		return work.Planned{}, err
+	}
+	if err := writeFiles(plan); err != nil {
+		return work.Planned{}, err
+	}
+	return work.Planned{
+		PTY: plan.PTY, Ready: string(plan.Ready), Result: plan.Result, Session: plan.Session, Paste: plan.Paste,
+		Spec: hub.LaunchSpec{
+			Terminal: in.Terminal, Argv: plan.Argv, Stdin: plan.Stdin, Dir: in.Dir, Env: a.environment(plan.Env),
+			// plan.PTY asks for a terminal: its size belongs here.
+		},
+	}, nil
+}
+
+func (a agents) Script(in work.Script) (hub.LaunchSpec, error) {
+	plan, err := a.table.Script(in.Text, in.Private)
+	if err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	if err := writeFiles(plan); err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	own := map[string]string{"WAVEHUB_TERMINAL_ID": string(in.Terminal)}
+	return hub.LaunchSpec{Terminal: in.Terminal, Argv: plan.Argv, Dir: in.Dir, Env: a.environment(own)}, nil
+}
+
+func writeFiles(plan agent.Plan) error {
+	for _, f := range plan.Files {
+		if err := safefile.WriteAtomic(f.Path, f.Data, f.Mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// environment is the allow-listed base and what the plan adds; the folder of
+// the program is last in PATH, so that plain "wavehub" works.
+func (a agents) environment(planned map[string]string) []string {
+	extra := maps.Clone(planned)
+	if _, set := planned["PATH"]; !set {
+		extra["PATH"] = withFolder(os.Getenv("PATH"), filepath.Dir(a.bin))
+	}
+	return agent.Environment(a.base, extra)
+}
+
+func withFolder(path, folder string) string {
+	if _, err := exec.LookPath("wavehub"); err == nil || path == "" {
+		return path
+	}
+	return path + string(os.PathListSeparator) + folder
+}
+
+// Limits of a command that prints a version.
+const (
+	versionTime  = 5 * time.Second
+	versionDrain = 2 * time.Second
+	versionCap   = 4 << 10
+)
+
+// Version runs the agent's version command and returns the first line that it
+// printed, fit to be shown; "" for an agent without such a command. The command
+// has no input and the worker's environment; after five seconds it is killed
+// with everything that it started.
+func (a agents) Version(ctx context.Context, name string) (string, error) {
+	argv, err := a.table.VersionCommand(name)
+	if err != nil || argv == nil {
+		return "", err
+	}
+	l, err := a.table.Lookup(name)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	out := &head{limit: versionCap}
+	cmd.Dir, cmd.Env, cmd.WaitDelay, cmd.Stdout, cmd.Stderr = os.TempDir(), a.environment(l.Env), versionDrain, out, out
+	cmd.Cancel = func() error { return endTree(cmd.Process.Pid) }
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("asking agent %s for its version: %w", name, errors.Join(ctx.Err(), err))
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out.kept)), "\n")
+	return safetext.Line(strings.TrimSpace(line), 200), nil
+}
+
+// endTree kills a child that has not been waited for, and all below it.
+func endTree(pid int) error {
+	root, err := proc.Lookup(pid)
+	if errors.Is(err, proc.ErrGone) {
+		return os.ErrProcessDone
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), versionDrain)
+	defer cancel()
+	return proc.EndTree(ctx, proc.Tree{Root: root, WithRoot: true}, 0)
+}
+
+// head keeps the beginning of what is written and drops the rest.
+type head struct {
+	kept  []byte
+	limit int
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	h.kept = append(h.kept, p[:min(len(p), h.limit-len(h.kept))]...)
+	return len(p), nil
+}
