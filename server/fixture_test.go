@@ -336,7 +336,7 @@ func (fakeGit) Create(context.Context, work.NewWorktree) (hub.Worktree, error) {
 }
 func (fakeGit) HasSetup(context.Context, hub.Repo, string) (bool, error) { return false, nil }
 
-type fakeAgents struct{}
+type fakeAgents struct{ work.Agents } // only what is used here
 
 func (fakeAgents) Completion(agent string) (string, error) {
 	if agent != "fake" {
@@ -361,12 +361,13 @@ func (a fakeAuthority) Private(hub.TerminalID) (string, error)           { retur
 // fakeTerminals has processes that live until they are stopped. While held is
 // set, launches wait for release.
 type fakeTerminals struct {
-	mu      sync.Mutex
-	ended   map[hub.TerminalID]chan struct{} // guarded by mu
-	hold    chan struct{}                    // launches wait until it is closed
-	entered chan struct{}                    // gets one value per launch
-	lose    bool
-	text    string
+	work.Terminals // only what is used here
+	mu             sync.Mutex
+	ended          map[hub.TerminalID]chan struct{} // guarded by mu
+	hold           chan struct{}                    // launches wait until it is closed
+	entered        chan struct{}                    // gets one value per launch
+	lose           bool
+	text           string
 }
 
 func newFakeTerminals() *fakeTerminals {
@@ -432,7 +433,22 @@ func (f *fakeTerminals) Stop(_ context.Context, in hub.Incarnation, _ time.Durat
 }
 
 func (f *fakeTerminals) Tail(context.Context, hub.TerminalID, int) (hub.OutputTail, error) {
-	return hub.OutputTail{Data: []byte(f.text)}, nil
+	return hub.OutputTail{Data: []byte(f.text), Total: int64(len(f.text))}, nil
 }
+
+func (fakeAgents) HasTranscript(string) bool { return false }
+
+func (fakeAgents) Event(_, _ string, raw []byte) (hub.AgentEvent, string, error) {
+	if len(raw) > 0 && !json.Valid(raw) {
+		return hub.AgentEvent{}, "", hub.Invalid("data", "is no JSON")
+	}
+	return hub.AgentEvent{Kind: hub.AgentTurnStarted}, "fake", nil
+}
+
+func (fakeAgents) List() []hub.AgentFacts {
+	return []hub.AgentFacts{{Name: "fake", Modes: []string{"headless"}, DefaultMode: "headless", Program: "/bin/fake", Completion: "report"}}
+}
+
+func (fakeAgents) Version(context.Context, string) (string, error) { return "1.0", nil }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -55,6 +55,8 @@ type Tx interface {
 	Relay
 	Peers
 	Repos
+	Outputs
+	Pools
 	Identity
 	Now() hub.Micros
 	Signal(hub.Signal)
@@ -73,6 +75,8 @@ type Rx interface {
 	RelayReader
 	PeerReader
 	RepoReader
+	OutputReader
+	PoolReader
 	Identity
 	Now() hub.Micros
 	Counts() (Counts, error)

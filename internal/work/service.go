@@ -23,6 +23,15 @@ type Terminals interface {
 	Wait(context.Context, hub.Incarnation) (hub.ProcessState, error)
 	Stop(ctx context.Context, in hub.Incarnation, grace time.Duration) (hub.StopProof, error)
 	Tail(ctx context.Context, id hub.TerminalID, maxBytes int) (hub.OutputTail, error)
+	// Output is what was written behind an offset, of what is still kept.
+	Output(ctx context.Context, id hub.TerminalID, from int64, maxBytes int) (hub.OutputRange, error)
+	// AwaitOutput waits until more than after bytes have been written, or the
+	// process has ended.
+	AwaitOutput(ctx context.Context, in hub.Incarnation, after int64) (total int64, err error)
+	// State is what a live terminal says of itself.
+	State(ctx context.Context, in hub.Incarnation) (hub.TerminalState, error)
+	// Screen renders the terminal.
+	Screen(ctx context.Context, id hub.TerminalID, q hub.ScreenQuery) (hub.Screen, error)
 }
 
 // Folder is what a path turned out to be.
@@ -77,6 +86,26 @@ type Agents interface {
 	Grace(agent string) time.Duration
 	// Plan writes the prompt files and returns what to start.
 	Plan(Launch) (hub.LaunchSpec, error)
+	// Event is what a hook of the agent's own CLI said; provider is whose format
+	// its transcript has.
+	Event(agent, name string, raw []byte) (e hub.AgentEvent, provider string, err error)
+	// TitleState is what a terminal's title says of the agent in it.
+	TitleState(agent, title, osc string) (hub.AgentEventKind, bool)
+	// HasTranscript reports whether transcripts of the agent can be read.
+	HasTranscript(agent string) bool
+	// Stream reads structured output of a kind as it comes.
+	Stream(kind string) (Stream, error)
+	// List are the configured agents; Version runs the version command of one.
+	List() []hub.AgentFacts
+	Version(ctx context.Context, agent string) (string, error)
+}
+
+// Stream decodes an agent's structured output.
+type Stream interface {
+	Write([]byte) (int, error)
+	Session() string
+	// Result is the terminal record, once it has come.
+	Result() (hub.AgentResult, bool)
 }
 
 // Remote asks a peer as the owner of a Dispatch. An error that is
@@ -106,9 +135,12 @@ type Config struct {
 	Terminals Terminals
 	Git       Git
 	Agents    Agents
-	Remote    Remote
-	Authority Authority
-	Bus       Bus
+	// Transcripts reads agents' records; CursorKey signs places in output.
+	Transcripts Transcripts
+	CursorKey   []byte
+	Remote      Remote
+	Authority   Authority
+	Bus         Bus
 	// AnswerLost reports whether an error of Remote leaves the outcome open.
 	AnswerLost func(error) bool
 	// LinkUp reports whether the relay link to a peer is up.

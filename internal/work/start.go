@@ -121,8 +121,19 @@ func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p pl
 	return a.Receipt, dispatch.Attach(tx, a, sum)
 }
 
-// roomHere refuses a start over this hub's limits.
-func (s *Service) roomHere(tx store.AttachmentReader, agent string) error {
+// roomTx is what a start's limits are read from.
+type roomTx interface {
+	store.AttachmentReader
+	store.PoolReader
+	Now() hub.Micros
+}
+
+// roomHere refuses a start over this hub's limits, and one of an agent whose
+// provider is known to refuse work.
+func (s *Service) roomHere(tx roomTx, agent string) error {
+	if err := dispatch.PoolOpen(tx, agent, tx.Now()); err != nil {
+		return err
+	}
 	if err := roomUnder(tx, s.Workers, "this hub", func(hub.Attachment) bool { return true }); err != nil {
 		return err
 	}
@@ -130,7 +141,7 @@ func (s *Service) roomHere(tx store.AttachmentReader, agent string) error {
 }
 
 // roomFor refuses a peer's start over this hub's limits or the peer's grant.
-func (s *Service) roomFor(tx store.AttachmentReader, peer hub.Peer, agent string) error {
+func (s *Service) roomFor(tx roomTx, peer hub.Peer, agent string) error {
 	if err := s.roomHere(tx, agent); err != nil {
 		return err
 	}

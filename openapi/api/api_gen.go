@@ -1084,6 +1084,102 @@ func (e TaskUpdateState) Valid() bool {
 	}
 }
 
+// Defines values for TranscriptBlockKind.
+const (
+	TranscriptBlockKindImageRef   TranscriptBlockKind = "image_ref"
+	TranscriptBlockKindOther      TranscriptBlockKind = "other"
+	TranscriptBlockKindText       TranscriptBlockKind = "text"
+	TranscriptBlockKindThinking   TranscriptBlockKind = "thinking"
+	TranscriptBlockKindToolCall   TranscriptBlockKind = "tool_call"
+	TranscriptBlockKindToolResult TranscriptBlockKind = "tool_result"
+)
+
+// Valid indicates whether the value is a known member of the TranscriptBlockKind enum.
+func (e TranscriptBlockKind) Valid() bool {
+	switch e {
+	case TranscriptBlockKindImageRef:
+		return true
+	case TranscriptBlockKindOther:
+		return true
+	case TranscriptBlockKindText:
+		return true
+	case TranscriptBlockKindThinking:
+		return true
+	case TranscriptBlockKindToolCall:
+		return true
+	case TranscriptBlockKindToolResult:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TranscriptMessageRole.
+const (
+	TranscriptMessageRoleAssistant TranscriptMessageRole = "assistant"
+	TranscriptMessageRoleOther     TranscriptMessageRole = "other"
+	TranscriptMessageRoleSystem    TranscriptMessageRole = "system"
+	TranscriptMessageRoleTool      TranscriptMessageRole = "tool"
+	TranscriptMessageRoleUser      TranscriptMessageRole = "user"
+)
+
+// Valid indicates whether the value is a known member of the TranscriptMessageRole enum.
+func (e TranscriptMessageRole) Valid() bool {
+	switch e {
+	case TranscriptMessageRoleAssistant:
+		return true
+	case TranscriptMessageRoleOther:
+		return true
+	case TranscriptMessageRoleSystem:
+		return true
+	case TranscriptMessageRoleTool:
+		return true
+	case TranscriptMessageRoleUser:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UsageSource.
+const (
+	UsageSourceEstimated UsageSource = "estimated"
+	UsageSourceReported  UsageSource = "reported"
+	UsageSourceUnknown   UsageSource = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the UsageSource enum.
+func (e UsageSource) Valid() bool {
+	switch e {
+	case UsageSourceEstimated:
+		return true
+	case UsageSourceReported:
+		return true
+	case UsageSourceUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkerStartMode.
+const (
+	Headless WorkerStartMode = "headless"
+	Tui      WorkerStartMode = "tui"
+)
+
+// Valid indicates whether the value is a known member of the WorkerStartMode enum.
+func (e WorkerStartMode) Valid() bool {
+	switch e {
+	case Headless:
+		return true
+	case Tui:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkerStartReports.
 const (
 	History WorkerStartReports = "history"
@@ -1160,6 +1256,59 @@ func (e ListMailboxParamsMode) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// Agent defines model for Agent.
+type Agent struct {
+	BuiltIn bool `json:"built_in"`
+
+	// ClosedBecause rate_limited or quota_exhausted
+	ClosedBecause *string `json:"closed_because"`
+
+	// ClosedUntil Starts are refused until then.
+	ClosedUntil *string `json:"closed_until"`
+	Completion  string  `json:"completion"`
+	DefaultMode string  `json:"default_mode"`
+
+	// Missing Why it cannot be used.
+	Missing *string  `json:"missing"`
+	Modes   []string `json:"modes"`
+	Name    string   `json:"name"`
+
+	// Program Absolute; null where it is missing.
+	Program *string `json:"program"`
+
+	// Version As the last test found it.
+	Version *string `json:"version,omitempty"`
+}
+
+// AgentEvent defines model for AgentEvent.
+type AgentEvent struct {
+	// Data The JSON that the hook got.
+	Data string `json:"data,omitempty"`
+
+	// Event The name of the hook, as the agent's CLI has it.
+	Event string `json:"event"`
+}
+
+// AgentEventResult defines model for AgentEventResult.
+type AgentEventResult struct {
+	DispatchId string `json:"dispatch_id"`
+
+	// Kind What the hub took it for; other for nothing.
+	Kind string `json:"kind"`
+}
+
+// AgentPage defines model for AgentPage.
+type AgentPage struct {
+	Agents     []Agent `json:"agents"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AgentTested defines model for AgentTested.
+type AgentTested struct {
+	Agent    Agent    `json:"agent"`
+	Mutation Mutation `json:"mutation"`
 }
 
 // Answer defines model for Answer.
@@ -1465,6 +1614,9 @@ type Observation struct {
 	ObservedAt   *string               `json:"observed_at,omitempty"`
 	Process      Liveness              `json:"process"`
 
+	// SessionId The agent's own id of its session, as its CLI said.
+	SessionId string `json:"session_id,omitempty"`
+
 	// Usage By the worker's own count.
 	Usage      json.RawMessage `json:"usage,omitempty"`
 	WaitingFor *string         `json:"waiting_for"`
@@ -1478,6 +1630,8 @@ type ObservationLink string
 
 // OutputPage defines model for OutputPage.
 type OutputPage struct {
+	// Archived The source is gone; this is what was kept of its end.
+	Archived       bool             `json:"archived,omitempty"`
 	Cursor         *string          `json:"cursor"`
 	DispatchId     string           `json:"dispatch_id"`
 	FallbackReason *string          `json:"fallback_reason"`
@@ -1490,15 +1644,32 @@ type OutputPage struct {
 		Terminal Liveness      `json:"terminal"`
 		Worker   DispatchState `json:"worker"`
 	} `json:"status"`
-	Terminal struct {
-		Text      string `json:"text"`
-		Truncated bool   `json:"truncated"`
-	} `json:"terminal,omitempty"`
-	Warnings []string `json:"warnings"`
+
+	// Terminal Only with source terminal.
+	Terminal *OutputTerminal `json:"terminal,omitempty"`
+
+	// Transcript Only with source transcript.
+	Transcript *OutputTranscript `json:"transcript,omitempty"`
+	Warnings   []string          `json:"warnings"`
 }
 
 // OutputPageSource defines model for OutputPage.Source.
 type OutputPageSource string
+
+// OutputTerminal defines model for OutputTerminal.
+type OutputTerminal struct {
+	Text      string `json:"text"`
+	Truncated bool   `json:"truncated"`
+}
+
+// OutputTranscript defines model for OutputTranscript.
+type OutputTranscript struct {
+	// Limited There is more behind next_cursor, or something was left out for its size.
+	Limited              bool                `json:"limited"`
+	Messages             []TranscriptMessage `json:"messages"`
+	NextCursor           *string             `json:"next_cursor"`
+	ReturnedMessageCount int                 `json:"returned_message_count"`
+}
 
 // Peer defines model for Peer.
 type Peer struct {
@@ -1913,6 +2084,44 @@ type TaskUpdate struct {
 // TaskUpdateState defines model for TaskUpdate.State.
 type TaskUpdateState string
 
+// TranscriptBlock defines model for TranscriptBlock.
+type TranscriptBlock struct {
+	CallId  string              `json:"call_id,omitempty"`
+	Input   json.RawMessage     `json:"input,omitempty"`
+	IsError bool                `json:"is_error,omitempty"`
+	Kind    TranscriptBlockKind `json:"kind"`
+	Name    string              `json:"name,omitempty"`
+	Text    string              `json:"text,omitempty"`
+}
+
+// TranscriptBlockKind defines model for TranscriptBlock.Kind.
+type TranscriptBlockKind string
+
+// TranscriptMessage One entry of the agent's own record of its session. It is the worker's word.
+type TranscriptMessage struct {
+	At     *string               `json:"at"`
+	Blocks []TranscriptBlock     `json:"blocks"`
+	Id     string                `json:"id"`
+	Role   TranscriptMessageRole `json:"role"`
+	Usage  *Usage                `json:"usage,omitempty"`
+}
+
+// TranscriptMessageRole defines model for TranscriptMessage.Role.
+type TranscriptMessageRole string
+
+// Usage Figures that the source does not give are null.
+type Usage struct {
+	CachedInputTokens *int64      `json:"cached_input_tokens"`
+	CostUsd           *float64    `json:"cost_usd"`
+	InputTokens       *int64      `json:"input_tokens"`
+	OutputTokens      *int64      `json:"output_tokens"`
+	ReasoningTokens   *int64      `json:"reasoning_tokens"`
+	Source            UsageSource `json:"source"`
+}
+
+// UsageSource defines model for Usage.Source.
+type UsageSource string
+
 // VerdictResult defines model for VerdictResult.
 type VerdictResult struct {
 	MessageId string  `json:"message_id"`
@@ -1935,22 +2144,31 @@ type WorkerStart struct {
 	// CurrentDir The caller's directory, for current and defaults.
 	CurrentDir  string `json:"current_dir,omitempty"`
 	DisplayName string `json:"display_name,omitempty"`
-	Name        string `json:"name,omitempty"`
-	NoWait      bool   `json:"no_wait,omitempty"`
+
+	// Mode How the agent is run; absent: the launcher's default.
+	Mode   WorkerStartMode `json:"mode,omitempty"`
+	Name   string          `json:"name,omitempty"`
+	NoWait bool            `json:"no_wait,omitempty"`
 
 	// On Name or id of a peer; absent: this hub.
-	On        string             `json:"on,omitempty"`
-	Parent    string             `json:"parent,omitempty"`
-	Repo      string             `json:"repo,omitempty"`
-	Reports   WorkerStartReports `json:"reports,omitempty"`
-	RetryOf   string             `json:"retry_of,omitempty"`
-	Setup     WorkerStartSetup   `json:"setup,omitempty"`
-	Terminal  string             `json:"terminal,omitempty"`
-	TimeoutMs int64              `json:"timeout_ms,omitempty"`
+	On      string             `json:"on,omitempty"`
+	Parent  string             `json:"parent,omitempty"`
+	Repo    string             `json:"repo,omitempty"`
+	Reports WorkerStartReports `json:"reports,omitempty"`
+
+	// ResumeSession With retry_of: the agent goes on with its own session of that Dispatch.
+	ResumeSession bool             `json:"resume_session,omitempty"`
+	RetryOf       string           `json:"retry_of,omitempty"`
+	Setup         WorkerStartSetup `json:"setup,omitempty"`
+	Terminal      string           `json:"terminal,omitempty"`
+	TimeoutMs     int64            `json:"timeout_ms,omitempty"`
 
 	// Worktree current, new-child, new-top-level, id:…, path:… or a name
 	Worktree string `json:"worktree"`
 }
+
+// WorkerStartMode How the agent is run; absent: the launcher's default.
+type WorkerStartMode string
 
 // WorkerStartReports defines model for WorkerStart.Reports.
 type WorkerStartReports string
@@ -2015,6 +2233,12 @@ type TaskParam = string
 // WaitMS defines model for WaitMS.
 type WaitMS = int64
 
+// TestAgentParams defines parameters for TestAgent.
+type TestAgentParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListDispatchesParams defines parameters for ListDispatches.
 type ListDispatchesParams struct {
 	Run  string `form:"run,omitempty" json:"run,omitempty"`
@@ -2034,14 +2258,17 @@ type AbandonWorkerParams struct {
 
 // ReadOutputParams defines parameters for ReadOutput.
 type ReadOutputParams struct {
-	// Source transcript is refused until transcripts are read.
+	// Source transcript is transcript_required where there is none.
 	Source ReadOutputParamsSource `form:"source,omitempty" json:"source,omitempty"`
 
-	// Limit Bytes of terminal output; it has one page so far, so every cursor is refused.
+	// Limit Messages of a transcript, or lines of a terminal.
 	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor next_cursor of the page before.
 	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// WaitMs How long to wait for something behind the cursor.
+	WaitMs int64 `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
 }
 
 // ReadOutputParamsSource defines parameters for ReadOutput.
@@ -2198,8 +2425,14 @@ type ListWorktreesParams struct {
 	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// TestAgentJSONRequestBody defines body for TestAgent for application/json ContentType.
+type TestAgentJSONRequestBody = Empty
+
 // AbandonWorkerJSONRequestBody defines body for AbandonWorker for application/json ContentType.
 type AbandonWorkerJSONRequestBody = Empty
+
+// PutAgentEventJSONRequestBody defines body for PutAgentEvent for application/json ContentType.
+type PutAgentEventJSONRequestBody = AgentEvent
 
 // PutHeartbeatJSONRequestBody defines body for PutHeartbeat for application/json ContentType.
 type PutHeartbeatJSONRequestBody = Heartbeat
@@ -2332,6 +2565,29 @@ type ClientInterface interface {
 	// Corresponds with GET /readyz (the `GetReady` operationId).
 	GetReady(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAgents The configured launchers, and which of them can be used.
+	//
+	// Corresponds with GET /v1/agents (the `ListAgents` operationId).
+	ListAgents(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestAgentWithBody Run the agent's version command, and allow its starts again.
+	//
+	// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+	TestAgentWithBody(ctx context.Context, agent string, params *TestAgentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestAgent Run the agent's version command, and allow its starts again.
+	//
+	// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+	TestAgent(ctx context.Context, agent string, params *TestAgentParams, body TestAgentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetBinding The Run that the calling context or consumer token is bound to.
 	//
 	// Corresponds with GET /v1/binding (the `GetBinding` operationId).
@@ -2361,6 +2617,24 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/dispatches/{dispatch}/abandon (the `AbandonWorker` operationId).
 	AbandonWorker(ctx context.Context, dispatch DispatchParam, params *AbandonWorkerParams, body AbandonWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PutAgentEventWithBody What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+	//
+	// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+	PutAgentEventWithBody(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutAgentEvent What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+	//
+	// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+	PutAgentEvent(ctx context.Context, dispatch DispatchParam, body PutAgentEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PutHeartbeatWithBody Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
 	//
 	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
@@ -2380,6 +2654,8 @@ type ClientInterface interface {
 	PutHeartbeat(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadOutput The worker's output, read by the hub that owns it.
+	//
+	// Auto takes the agent's own transcript where it is associated with this process, else the terminal, and says why; the cursor of a page goes on in the same source, and is refused once that has changed. A transcript begins with its oldest message. Terminal output begins with its end; the pages behind it are what came since.
 	//
 	// Corresponds with GET /v1/dispatches/{dispatch}/output (the `ReadOutput` operationId).
 	ReadOutput(ctx context.Context, dispatch DispatchParam, params *ReadOutputParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2718,6 +2994,59 @@ func (c *Client) GetReady(ctx context.Context, reqEditors ...RequestEditorFn) (*
 	return c.Client.Do(req)
 }
 
+// ListAgents The configured launchers, and which of them can be used.
+//
+// Corresponds with GET /v1/agents (the `ListAgents` operationId).
+func (c *Client) ListAgents(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAgentsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestAgentWithBody Run the agent's version command, and allow its starts again.
+//
+// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+func (c *Client) TestAgentWithBody(ctx context.Context, agent string, params *TestAgentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestAgentRequestWithBody(c.Server, agent, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestAgent Run the agent's version command, and allow its starts again.
+//
+// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+func (c *Client) TestAgent(ctx context.Context, agent string, params *TestAgentParams, body TestAgentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestAgentRequest(c.Server, agent, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetBinding The Run that the calling context or consumer token is bound to.
 //
 // Corresponds with GET /v1/binding (the `GetBinding` operationId).
@@ -2797,6 +3126,44 @@ func (c *Client) AbandonWorker(ctx context.Context, dispatch DispatchParam, para
 	return c.Client.Do(req)
 }
 
+// PutAgentEventWithBody What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+//
+// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+func (c *Client) PutAgentEventWithBody(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutAgentEventRequestWithBody(c.Server, dispatch, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutAgentEvent What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+//
+// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+func (c *Client) PutAgentEvent(ctx context.Context, dispatch DispatchParam, body PutAgentEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutAgentEventRequest(c.Server, dispatch, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // PutHeartbeatWithBody Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
 //
 // State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
@@ -2836,6 +3203,8 @@ func (c *Client) PutHeartbeat(ctx context.Context, dispatch DispatchParam, body 
 }
 
 // ReadOutput The worker's output, read by the hub that owns it.
+//
+// Auto takes the agent's own transcript where it is associated with this process, else the terminal, and says why; the cursor of a page goes on in the same source, and is refused once that has changed. A transcript begins with its oldest message. Terminal output begins with its end; the pages behind it are what came since.
 //
 // Corresponds with GET /v1/dispatches/{dispatch}/output (the `ReadOutput` operationId).
 func (c *Client) ReadOutput(ctx context.Context, dispatch DispatchParam, params *ReadOutputParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3639,6 +4008,93 @@ func NewGetReadyRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListAgentsRequest constructs an http.Request for the ListAgents method
+func NewListAgentsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agents")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewTestAgentRequest calls the generic TestAgent builder with application/json body
+func NewTestAgentRequest(server string, agent string, params *TestAgentParams, body TestAgentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTestAgentRequestWithBody(server, agent, params, "application/json", bodyReader)
+}
+
+// NewTestAgentRequestWithBody constructs an http.Request for the TestAgent method, with any body, and a specified content type
+func NewTestAgentRequestWithBody(server string, agent string, params *TestAgentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "agent", agent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agents/%s/test", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewGetBindingRequest constructs an http.Request for the GetBinding method
 func NewGetBindingRequest(server string) (*http.Request, error) {
 	var err error
@@ -3842,6 +4298,53 @@ func NewAbandonWorkerRequestWithBody(server string, dispatch DispatchParam, para
 	return req, nil
 }
 
+// NewPutAgentEventRequest calls the generic PutAgentEvent builder with application/json body
+func NewPutAgentEventRequest(server string, dispatch DispatchParam, body PutAgentEventJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutAgentEventRequestWithBody(server, dispatch, "application/json", bodyReader)
+}
+
+// NewPutAgentEventRequestWithBody constructs an http.Request for the PutAgentEvent method, with any body, and a specified content type
+func NewPutAgentEventRequestWithBody(server string, dispatch DispatchParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "dispatch", dispatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/dispatches/%s/agent-event", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewPutHeartbeatRequest calls the generic PutHeartbeat builder with application/json body
 func NewPutHeartbeatRequest(server string, dispatch DispatchParam, body PutHeartbeatJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3941,6 +4444,14 @@ func NewReadOutputRequest(server string, dispatch DispatchParam, params *ReadOut
 		}
 
 		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 			return nil, err
 		} else {
 			for _, qp := range strings.Split(queryFrag, "&") {
@@ -5566,6 +6077,31 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /readyz (the `GetReady` operationId).
 	GetReadyWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetReadyResponse, error)
 
+	// ListAgentsWithResponse The configured launchers, and which of them can be used.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/agents (the `ListAgents` operationId).
+	ListAgentsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListAgentsResponse, error)
+
+	// TestAgentWithBodyWithResponse Run the agent's version command, and allow its starts again.
+	//
+	// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+	TestAgentWithBodyWithResponse(ctx context.Context, agent string, params *TestAgentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestAgentResponse, error)
+
+	// TestAgentWithResponse Run the agent's version command, and allow its starts again.
+	//
+	// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+	TestAgentWithResponse(ctx context.Context, agent string, params *TestAgentParams, body TestAgentJSONRequestBody, reqEditors ...RequestEditorFn) (*TestAgentResponse, error)
+
 	// GetBindingWithResponse The Run that the calling context or consumer token is bound to.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -5601,6 +6137,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/dispatches/{dispatch}/abandon (the `AbandonWorker` operationId).
 	AbandonWorkerWithResponse(ctx context.Context, dispatch DispatchParam, params *AbandonWorkerParams, body AbandonWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*AbandonWorkerResponse, error)
 
+	// PutAgentEventWithBodyWithResponse What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+	//
+	// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+	PutAgentEventWithBodyWithResponse(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutAgentEventResponse, error)
+
+	// PutAgentEventWithResponse What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+	//
+	// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+	PutAgentEventWithResponse(ctx context.Context, dispatch DispatchParam, body PutAgentEventJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAgentEventResponse, error)
+
 	// PutHeartbeatWithBodyWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
 	//
 	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
@@ -5620,6 +6174,8 @@ type ClientWithResponsesInterface interface {
 	PutHeartbeatWithResponse(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*PutHeartbeatResponse, error)
 
 	// ReadOutputWithResponse The worker's output, read by the hub that owns it.
+	//
+	// Auto takes the agent's own transcript where it is associated with this process, else the terminal, and says why; the cursor of a page goes on in the same source, and is refused once that has changed. A transcript begins with its oldest message. Terminal output begins with its end; the pages behind it are what came since.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6063,6 +6619,102 @@ func (r GetReadyResponse) ContentType() string {
 	return ""
 }
 
+type ListAgentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AgentPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAgentsResponse) GetJSON200() *AgentPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAgentsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAgentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAgentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAgentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAgentsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type TestAgentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AgentTested
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r TestAgentResponse) GetJSON200() *AgentTested {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r TestAgentResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r TestAgentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TestAgentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TestAgentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TestAgentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetBindingResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6249,6 +6901,54 @@ func (r AbandonWorkerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AbandonWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutAgentEventResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AgentEventResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutAgentEventResponse) GetJSON200() *AgentEventResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutAgentEventResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutAgentEventResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutAgentEventResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutAgentEventResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutAgentEventResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7817,6 +8517,49 @@ func (c *ClientWithResponses) GetReadyWithResponse(ctx context.Context, reqEdito
 	return ParseGetReadyResponse(rsp)
 }
 
+// ListAgentsWithResponse The configured launchers, and which of them can be used.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/agents (the `ListAgents` operationId).
+func (c *ClientWithResponses) ListAgentsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListAgentsResponse, error) {
+	rsp, err := c.ListAgents(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAgentsResponse(rsp)
+}
+
+// TestAgentWithBodyWithResponse Run the agent's version command, and allow its starts again.
+//
+// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+func (c *ClientWithResponses) TestAgentWithBodyWithResponse(ctx context.Context, agent string, params *TestAgentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestAgentResponse, error) {
+	rsp, err := c.TestAgentWithBody(ctx, agent, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestAgentResponse(rsp)
+}
+
+// TestAgentWithResponse Run the agent's version command, and allow its starts again.
+//
+// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+func (c *ClientWithResponses) TestAgentWithResponse(ctx context.Context, agent string, params *TestAgentParams, body TestAgentJSONRequestBody, reqEditors ...RequestEditorFn) (*TestAgentResponse, error) {
+	rsp, err := c.TestAgent(ctx, agent, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestAgentResponse(rsp)
+}
+
 // GetBindingWithResponse The Run that the calling context or consumer token is bound to.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -7882,6 +8625,36 @@ func (c *ClientWithResponses) AbandonWorkerWithResponse(ctx context.Context, dis
 	return ParseAbandonWorkerResponse(rsp)
 }
 
+// PutAgentEventWithBodyWithResponse What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+//
+// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+func (c *ClientWithResponses) PutAgentEventWithBodyWithResponse(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutAgentEventResponse, error) {
+	rsp, err := c.PutAgentEventWithBody(ctx, dispatch, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutAgentEventResponse(rsp)
+}
+
+// PutAgentEventWithResponse What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+//
+// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+func (c *ClientWithResponses) PutAgentEventWithResponse(ctx context.Context, dispatch DispatchParam, body PutAgentEventJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAgentEventResponse, error) {
+	rsp, err := c.PutAgentEvent(ctx, dispatch, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutAgentEventResponse(rsp)
+}
+
 // PutHeartbeatWithBodyWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
 //
 // State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
@@ -7913,6 +8686,8 @@ func (c *ClientWithResponses) PutHeartbeatWithResponse(ctx context.Context, disp
 }
 
 // ReadOutputWithResponse The worker's output, read by the hub that owns it.
+//
+// Auto takes the agent's own transcript where it is associated with this process, else the terminal, and says why; the cursor of a page goes on in the same source, and is refused once that has changed. A transcript begins with its oldest message. Terminal output begins with its end; the pages behind it are what came since.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8565,6 +9340,72 @@ func ParseGetReadyResponse(rsp *http.Response) (*GetReadyResponse, error) {
 	return response, nil
 }
 
+// ParseListAgentsResponse parses an HTTP response from a ListAgentsWithResponse call
+func ParseListAgentsResponse(rsp *http.Response) (*ListAgentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAgentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AgentPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTestAgentResponse parses an HTTP response from a TestAgentWithResponse call
+func ParseTestAgentResponse(rsp *http.Response) (*TestAgentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TestAgentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AgentTested
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetBindingResponse parses an HTTP response from a GetBindingWithResponse call
 func ParseGetBindingResponse(rsp *http.Response) (*GetBindingResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8680,6 +9521,39 @@ func ParseAbandonWorkerResponse(rsp *http.Response) (*AbandonWorkerResponse, err
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest StopResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutAgentEventResponse parses an HTTP response from a PutAgentEventWithResponse call
+func ParsePutAgentEventResponse(rsp *http.Response) (*PutAgentEventResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutAgentEventResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AgentEventResult
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9779,6 +10653,12 @@ type ServerInterface interface {
 	// GetReady Whether the hub takes new work (503 while it drains or its store has failed).
 	// (GET /readyz)
 	GetReady(w http.ResponseWriter, r *http.Request)
+	// ListAgents The configured launchers, and which of them can be used.
+	// (GET /v1/agents)
+	ListAgents(w http.ResponseWriter, r *http.Request)
+	// TestAgent Run the agent's version command, and allow its starts again.
+	// (POST /v1/agents/{agent}/test)
+	TestAgent(w http.ResponseWriter, r *http.Request, agent string, params TestAgentParams)
 	// GetBinding The Run that the calling context or consumer token is bound to.
 	// (GET /v1/binding)
 	GetBinding(w http.ResponseWriter, r *http.Request)
@@ -9791,6 +10671,9 @@ type ServerInterface interface {
 	// AbandonWorker Give the Dispatch up. Signals no process and calls no peer.
 	// (POST /v1/dispatches/{dispatch}/abandon)
 	AbandonWorker(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params AbandonWorkerParams)
+	// PutAgentEvent What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+	// (PUT /v1/dispatches/{dispatch}/agent-event)
+	PutAgentEvent(w http.ResponseWriter, r *http.Request, dispatch DispatchParam)
 	// PutHeartbeat Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
 	// (PUT /v1/dispatches/{dispatch}/heartbeat)
 	PutHeartbeat(w http.ResponseWriter, r *http.Request, dispatch DispatchParam)
@@ -9928,6 +10811,70 @@ func (siw *ServerInterfaceWrapper) GetReady(w http.ResponseWriter, r *http.Reque
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetReady(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAgents operation middleware
+func (siw *ServerInterfaceWrapper) ListAgents(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAgents(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// TestAgent operation middleware
+func (siw *ServerInterfaceWrapper) TestAgent(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "agent" -------------
+	var agent string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "agent", chi.URLParam(r, "agent"), &agent, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "agent", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params TestAgentParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.TestAgent(w, r, agent, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -10112,6 +11059,32 @@ func (siw *ServerInterfaceWrapper) AbandonWorker(w http.ResponseWriter, r *http.
 	handler.ServeHTTP(w, r)
 }
 
+// PutAgentEvent operation middleware
+func (siw *ServerInterfaceWrapper) PutAgentEvent(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "dispatch" -------------
+	var dispatch DispatchParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "dispatch", chi.URLParam(r, "dispatch"), &dispatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "dispatch", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutAgentEvent(w, r, dispatch)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // PutHeartbeat operation middleware
 func (siw *ServerInterfaceWrapper) PutHeartbeat(w http.ResponseWriter, r *http.Request) {
 
@@ -10191,6 +11164,19 @@ func (siw *ServerInterfaceWrapper) ReadOutput(w http.ResponseWriter, r *http.Req
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "wait_ms" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait_ms", r.URL.Query(), &params.WaitMs, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait_ms"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait_ms", Err: err})
 		}
 		return
 	}
@@ -11632,6 +12618,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Put(options.BaseURL+"/v1/dispatches/{dispatch}/heartbeat", wrapper.PutHeartbeat)
 	})
 	r.Group(func(r chi.Router) {
+		r.Put(options.BaseURL+"/v1/dispatches/{dispatch}/agent-event", wrapper.PutAgentEvent)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/dispatches/{dispatch}/output", wrapper.ReadOutput)
 	})
 	r.Group(func(r chi.Router) {
@@ -11668,6 +12657,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/requests/{request}", wrapper.GetRequest)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/agents", wrapper.ListAgents)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/agents/{agent}/test", wrapper.TestAgent)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/repos", wrapper.ListRepos)
 	})
 	r.Group(func(r chi.Router) {
@@ -11697,166 +12692,188 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3rctw2uuCroHq3KnEdWjc7Plnpl+1kJt6Jxz629/hH7OpCk1+rEbEBGgAl9bpUNU8zDzZPsoUPF4Js",
-	"kOyWKMWZzZ9Y3WwQ+PDdr19nuVhXggPXanb6dVZRSdegQeJfz7m6AvmRMv36vfm7AJVLVmkm+Ox09ou4",
-	"IqXg50QLckWZJlSTtVD6jBSwpHWpybMj819Gjojg5YaUQlyog1k2Y+bnX2qQm1k243QNs9OZWWG+VrNs",
-	"pvIVrKl531LINdWz0xnj+tnTWTZb02u2rtezU7fybM24/eAom+lNBfZZOAc5u8lm14/PxWPz8WN1warH",
-	"AndOy8eVMA/J2emSlgpustkLcf3WnHz7kLLmp5/qo6MnOSvw/0CEJAVTFdX5qvOVP1pF9ao52UJcz7KZ",
-	"hC81k1DMTrWsIT7lml7/Cvxcr2anPzbHUFoyfj67uclmL2uphNzeG4drPc/xSyKWRK+AVPQcyAKWQkIf",
-	"oO0PZj07+OH4JLWFn9yBA5QS5/RA2fWwz56m3vSqgHUlNPB88zfYJC4Evsz/9Y9/EsoLcvKM5CsqaW4Q",
-	"Npx3BbQA2ewrWvGxWXKv7fzK1kyHA3dAWeKXnfUsPp60sPN4GztvstlrUIqewxBM1/aRu4H0Xc2H3iFr",
-	"frf1P1B1MfQCTdXF3d5wexZ09HD8xmxUgqoEV4Ds860UixIQKrngGjgiEq2qkuXUnOCwsk/8x+/KHOdr",
-	"tJX/KWE5O539j8OGPx/ab9WhXxff2AbIxxXV5Aq4JldS8PMMyeTKfKgFKQQxLOMAQeoWa9g8sn8pKpCa",
-	"2f3T8Lk96m/+SrIZr8ty9nkPDmvXmjt8nrNimmVT6wXEweuo1zDPxXpNebGNPxZclGlFBM8IVYRyQuV5",
-	"vTYgvIRcC3lGYF3pDRE8B8NjJRBmn8MjIX5pWKvkBtwHVEq6wb9XEmjRt13N1lDMRa2jbxdClED5zGKX",
-	"p6Df4pPHy3pIz1Igj9+wBZzPYbdi8Tvk2mzoeV0w/U5cJXAjtyBMnILqFi0VVMNj895Zl7Kje24tgMRy",
-	"rZOLnwMHSf27twh2WweoJOM5q2iZWK4DUmqg4g4W/7D11hSYXhix9w5UXeptSK1rHfY7RNWv/XMOb0ur",
-	"kbUR9g0HshSSAM1XxN1sRhg3iMkkEbLoYOTQG98D104GbeNqBzZ+R1lzniQkGC8MaLegkAtusE3OtbgA",
-	"vn2wq1VuxPoZMSzA0hrlwpAb8T8lK6qIphfAibgEmREFQBTkEvRcaaobBLsLR9kbwWTN++i5tbnTrzPg",
-	"RnT8NlsCzyGmuB6EdEu3NpV1QZm6hpcryC+QTIuC2ZO+ja4Dz5ptUfTF9rX8BCW7BLkhrDAShOYXXFyV",
-	"UJwDWTKp9IEVkrH0XjPu/zzOtmFSeoUqyNYfRjQl+4lKcW/gVvJfwBnhcAnSyjqmiARdSw7FzsTgCOGD",
-	"efkNHuqV/dnxs2027pWHu+sMfZfXx02iG5hIhOaU51CW8XKN0EFs44A8cV4Kpfseqnn8VXR3hcOgqUU+",
-	"QmOfm02J49vx5qqkmz5wDXCDQelucYrx8/kCVszqKqPMp49dxDCPAObvKTrD1muzNoa1NYYGVbbxYkQw",
-	"vLRaRvvW9tCbOn//ZNX7bfpYMih7mLGoZQ7Jry5pWcO4fmDX9o+HFVPH9fZyQhBKoBqK+Z21JG9u96Eb",
-	"XLLCyJlpqA6umZ7nomgt5xHxFuuJWudiPdHmJFAVK6N3W0vLzVwsJ1ptSDmQl9a6GtbR8Cl8XutyF8QZ",
-	"2m8SrcYOEfSXoY16jH+PDxuSpeoiffYOWcWI3Pwsa9iZV+7cNUd3FKCYxXTVglWDakN0+hNoysptai0i",
-	"Ot7l9GZNsTCb2kmuvIkeRajkwCo9ihOaSv3OPdsHzVl7I83iQ2B4a+RkLxD2kLkxPLq8O3JbTkFkPedH",
-	"eRe/aujc77saujIgttsxlvXGYqHU85ob6cjxb1FV9hHzz/ibOs8BChSTS8qsvMTH8V90QXkheNIAyGY/",
-	"ryu9GVXdt07ys5RCvnT82Z+C8UtasmLuPRroCrMf/W4pycJm7j51RBfAaZRZVi7E9ZyuF+y8FrUKJBc/",
-	"Rc+BG9Dkgi/ZeW0/rErKo4VXVEd/+W1YEwZpdC6Wc5WLCmITJ3qJkOyc8flSyAUrCvxVBfjIpbjAJyRU",
-	"Ys6Fnp9LyrXdBGUGsPNKCrGcr5laO9owjy1Fzf2Z47+RBcUfBA4Vf+j9Kq3PHLjiz77UoFBNij+8opft",
-	"X+JRWpsAuWaclu2fCXmhJUQ/nQs+DzwwACB+vrOuAqW6uzFQBqVbnzF+yXR7j/aaW5sUFcs7UNErUeBH",
-	"tCzFFcTrR/APMEayoosS/IfI7SNUoSVS4Hzh3hBww1nRSJklzL3S63RakHO4ZgpdFs4TZtCzZLmOb5Rx",
-	"mmt2CTHEA5Tj/fovF7XaWOcZan8O+PGjeJX5inKrQOOfSgsJ3Q+L2nqCobkpo7JppjfRo+49zQdaUm7N",
-	"4Jg8HCWHg8W4TtcwR8dJF4XQs9m8vZCUccvSEEEDAPGvpTm//0PWPH5SgmJFTUs0Moz9ikw63sSaXs/N",
-	"raA4UnMJNF+1kAOuK3cUh3rNB+5szQeVhFxwyx/ngcVqIeYllRguqbmqq0pIoxKsoWB0jiwzm62E0i0m",
-	"UrIl5Ju8jHEupxVdsNJcRLSQ2azBTXRhQERfPg4koaSb+ZdaaDqH6yADzNERy7bOvqiLc9DxsyjaLJwl",
-	"rIVGSBv1bl5zeklZ6UhlVS/i6zL4ZZjR0sjOIOuV/9upQEFGpQTPXw3TVAn/Jb2e23OqtIVvuM6e5twl",
-	"yEX7Jy3B66QuXrS43iS3O+ittOv7rWWtM6T0gF+ASr0Aq1rv4TOrlVOYEmEFvQJi3oluy1woTZQgSyoz",
-	"H6QiT8nf2AtCFfnf79/8/WDW3VdbbTcC++AdvXodIoKj+pGWNUSOhWUqhoxbvQCoVNgwSLKUYk3OBePn",
-	"RPAmmMYFx7Cyv6xKinWlkZ3JNUO5EogCZSyHtJOz/wJ6/V73ay4PmiQ0rTT/wgzVbdI685ReqokV5gGr",
-	"tM+hFLmQxlTqX+qF0aZrlYoB1EkO06jscyPCd/S7xxDezU2/66NGDVG3dMCpmf99tnWuaM8pyK3qRcKf",
-	"BVTXEvbkr0vGz0FWkvF0FM1Ijx63hA2Pp/wVhjNP4biyuhBUwprVO1yI/UXPhmtZpp16IFU6RNm5NQcM",
-	"d/Tmh3bpNjCjvbQPkjU31QLV9kVvv907ZtNo8ap43RjfbeRgxQheNFGMkxGJaZZKvh11sZfoXNk3oGT0",
-	"//m2dhDFi54e/a9n2dC2o3SQgNw0EQr6sAIiRQlEr5giq3qBgULViC4rlGLhtRLrRvFOqhgdzScEdo53",
-	"Sj5b17puRZ0jX7/WpQsfdcNtceKc2W1/eOnHZ0+7+zjGP3eJMdlr7RO2VgFPCOGikKDUvtyo6za+ixfa",
-	"WADq7jxojEGeB2V4SGY7lfkmmCx7xoFrhTq/t2tG48HNWxxQs+hKuowqglU4T4rCbxMDu6LSGB574UHy",
-	"LGNho1/ZJXBQLRPByVK4dkZYzS9BsiVDyyhFx1612sLnhSg2yZ1PFqQxinSaMw8nLlV0UwpaDJgWCngB",
-	"klCt0Zh0iRNLIQkXesX4+cFkBoSEqtzMtXiAkMiXnTUCWkKat6raYk8SI7fTr+5ylBgkW3i/R7rBUGqX",
-	"gYnDI3yhW745Z2bRuMGZdjpYuDwPtBZ2p2jObe2Fj3vsIfJva/W8B150si6cYPN/jnCTQcXaveQNLzcJ",
-	"48O7DSMO86WG2jq29VxccTRm3XOQCJHXvPkyqUc0/GdHC7Ab0GyrtQWL0XuyyEmTaxy5Uv3rBuCKl7cf",
-	"nvQy3o6VPpwYbCReCWq+FgVbMpuRcSst8/goVpya7BCzuhYcOuud/JBazkK5V9U9Pjp5ureqG0XJ22Ig",
-	"hJgyYt2fREgSp2dEb35yku0hYP4iAR4bDtz4qZ5ZR9XVCji5kkxr83+mV6LW5GrFNBBVUUzYKwionFag",
-	"7s+bZewJqeeYYb7TNcug5LYP+pxv0PF253NOc65BsdWE0scooiXhRh8Wdyx4OSOGqqkWUmGJTxvxEtUs",
-	"LmS0E0F5Meq5sg9SGIJswmpGua1ZYVDfpQpgkNLcT+lD3yvKC7FcJplzcOHeD7qiarqZN0gYfKdUqXaE",
-	"GD2o/HzcDMBvBxjyh10BF1LFd4ZgEz/0jvpccC1FGX2Tl0KBDbGyvEcjj2yOtmQYya5zsaKdnJfNs1HC",
-	"Wwpsb9oJG13Hs1Gw1654o/F8g7IBdbpw/xiKrUydPVVSpeei1lWt/4B8IHy748N/wNsZv2iZgyLHcFld",
-	"Gc2l7wb6c1dtlswfklhVSZE743ZIMQxGcMyu2lz7xSYK33yniLjiBH2KB9HuA2tL7X6y+NLEWiledwOq",
-	"LCbILULYws327hwaxPSY5Ae4XjquM2UYZiyDc0nLckHzi/mU+Y1oz+zlfa+kuGTFVIVge6c9hrRdT/BN",
-	"/kOUl5Ekepc64ZMq+sIayWBVWHgP4nS+5P0yJTv4HqKniZM1KBrvrrvvnsopLWueG7t/h+IyXCT+SWoP",
-	"EzgB23FWd9Xb9xbhYJTxGWNyFpU1ewWmSz7RjlPHeQvJGshburwncyBO7Ki+TeQPk5X6KixF2SLOdlQl",
-	"REGS1Nl1h4dMrApsFZlBlia5by0uexwsk0YUOyjqDx/CgyFc2Ha3x454BEq4myaBOYodjvjgDDI+L4pv",
-	"JOLmNdf9Kr3uL3zmMXW//SDjSIUOXcRwAblYQysPRrECIldGtAUXdY6N2KOnP47soYNaDqFslLlXGzGo",
-	"0Jee7nXhrVpLDrn+Q1Ra1L9Ayql0JKVb5vkdl+qE34LF0JQzJe1vl3NplMr49wWTVp+WcAlSwbjlHspU",
-	"w3L+hC3IZe0rTGFFBeOKBkq0FD+bOSuqD93Squ/kaUhmK7uHCuxpRhQKu+R4lpJZbMqC7btex2AQNOoj",
-	"0eH3Sw2yrw51m6V6Nj60yaaOAGs3PdtJ6CV9dXarPlXF3klUBzi0j1AvOOb1cdVAMV1iJbChLLqGufux",
-	"kdAeWtmMcVVBK6qRMggSmWFMlzsUCrrYvH060kjtTlNX/F/eKfdnbMLxYCWNI0HzVARmVFP/EkF+G7UG",
-	"YtW7FMX5a02beq04b1O827aJnMSIvLb+mCOtPkY0TL+1B+L1fv+78/tAEmM8v1l6nO+3LyR26AaTw8LS",
-	"1h2UQvWYHO+gKje3jHqO6am9kaDOwXG91CnfQSXusfL4wtWne9idY/HDUpRFTyJdv2XpongJnl6J/iwR",
-	"XVe7+P/tEsFwc02pcPd9UNvf5uqxRXqPumWLjVot7rQe2rZdlyG3cX0TX9p31gei/G1zdIjqEXXHm9HY",
-	"so4xajeLTduWx9LV+AESGx7T8t5ZRaXP1PN6TDKJLZRGJRNjLUcjV1QRCbmQBRQYw2aKcIH900CSC6h0",
-	"2tSdjG+IwNe298gKIpauU9kKiDstWdMC48+u+u1gkhY/NmbdK/OHtc37MEi7HQ6XtYLilDBNgJvL8kkI",
-	"lBNYLiHXeH1ruiELIFoyc5/nlPE4vbkp0GsKk93KaPXyHczVVgi1gVrs0LK2a4gstarwW5iZQnnfLa8n",
-	"n7vBVYO/mc1wvFqxMurD5kuSpghlpU8/i/aZptsmRLFzj7Qe5OpKVl+saYApKW9Vos68bGhVs1Z12qop",
-	"o0TaXcMZ3rc7ZdCnX48eRsUL35zGdzOwLlaXIomrJy+n5veoCO3dK8xuzNU4JVQECVzPu0bHg1Z6NTvs",
-	"dB1rb27UvHhX8xdYsL0tr5oWcYLDm+Xs9LdhlPQ95W6ycAqEw03HWemf26eX1G2UgHr0cYN1CQgbKg57",
-	"HNYFan6rkpsFS3W5pLUW5HtXCfPolJinCCWuzSLRrmXaUgKcEQnm61Osn0FR7B8TlyDPkN+eGrUhdOXb",
-	"gI7EjnkXcsyFJdieGtAOKeyrFG9Ryrb0eFdzezKsCBIcCLIJdRbS/Z6QAqBKdLAbJpVm4z0316fB0bpw",
-	"rYR3UYRD682Ez8Jh0bxHgXhje0HntCwxGcQ9npErlJraQcfog9i2gSw2hOlYeXAlFr19CkOni5Q6ep3O",
-	"7L3PPnA7sN6ad1vn7Vvdaft4R6WwnSXbZ0zqO3dhHR7imUOkHux7KKuu3sOVg4cas+nqnRw474EXvSZd",
-	"X53PiN/QlZ20iehtSXNwnVWNKsoqBlx/p4i7hzNy5HRRWy2ApTe+ZemqXiSL90YwbKvwY6p6Lefdmm87",
-	"O6dsuzYc28+hsvVarrric7ZTfU669KEj4NziGQktVTKC1S7GdpTwO4bSWiVSxOaIme/tLTZW0r2VVXir",
-	"yZ9jRAmI2/NuZ6+ThhLQPmScULIwVoDh80IB8Ysb2W6QGL/8DlPWJ6Wbe8HyfzuMfTCsSqOSt7/Szsuh",
-	"lJ/OzIm6LE8RnaxVzvg5Jk8wraBcTk89nfSb9OGch7R9Nusp6bO1VkJcuKZVQ5nmsHcvUcyLr6t5JUqW",
-	"b3ZDNeyWZccC2O4+5oNWMzUDMts9rvHrJNvM9Wehp70btgA5gCpKwosgtHUqf4bkdcTdCRPldmiF7NFJ",
-	"0HV6TajBY+HC8P3tGlhaqOzjunawSzXkwPuZT+g8nDrR5jZqxR0i+rRgHJSadynpbtzdNiGb++Zs09zd",
-	"tD1cLasaftw8tO1qHuIgvkll4APdjl9Z09IyKcZ6m7XaDtCi1rvnmUyQGBzcTE072HRcvEPjjUs6pAl7",
-	"J+kWzrVO1pB7Eo+yhnF1iLmTuNUmiQgWY8qeFlVv7yvXAdF1tU0LrDFm+KfmF676Y9541BvRiUVtGCcZ",
-	"KcK6J/ZwO+Hi8GLfVmQey7sosQWiHizuomcLdwcR9ANVF/fZzRyMxg88Z/um2rvSxHlvLsGK6h6K0KD0",
-	"PEk4dwovYqPa3nlEqVrkqKuH1qXRqZ15qiibKOg5JMWw627ymwry22c/GZTZoR14w4cV5Dv3aOvJxMtm",
-	"dVVMg5K2dLfPrmPLzTxfF2Otx3YRl5JpmIdLuKXETPRND/mH5hYjkRmTWpIMAqJ2AroRaPtYxK3CFr3E",
-	"P5ZU027hMM4bxgshHLOIGzec/JgKXwQiH61jDzcbPAvFJVMC22sAXwrZUyTtia/j+HHRi2Pymr3A4MVw",
-	"qGSUtkJdxpPjH54826EyI5DeyNjImIIaPTUXsoiHAX7OxsgrRoIffniSAnEfCe0bVxrGp24yv7mfPjpI",
-	"N5vRToiOcc0kdfe+64Fc/qEt5k4qkz3GDkxrF6+/WWzKRK673cMOmtJAfqk31UJ3UNvNbV2VoNu+nEUp",
-	"clv81nR2SZGLeeH/QdY8ynfXjMefHnc58TQ8p9c8TR5z+HC93Gas0mrrXv7bOkhHokf9VQa9ruORwU73",
-	"7gS2IruJKjT7SaHnR8r0Xygra9mTd7UQxYaIJaF2pCoG0V2TISyhIEwrO/2NLDYatuMJVVOvstsY047L",
-	"132e3DzW5aGLcd/ayHPXwmNMp1hQtVvDJ2NGba/Zo1fktcSUhYLJNNRDtN5WlQm5yTBU5X6IGX/eB9HJ",
-	"Weh5pWEwJd3MExnK6QPtmsrMxdxgRk87jcRwx7/TNUbibJInJRWAPCO2c8ppaNk6nonhEz92Oo1P1t3p",
-	"QalVe3CKjbSvbIvvHndCMyhq30LU/pTubMb4CiRLZ/HFZf+jzZ2G3XZ7jlIPmYhbl+sQNCMcrh7nK1YW",
-	"9p9aVI9LuIQyI6w4/dc//pkRo4abfxlcoMSl5e+noyW6JeC2hpiFqPbkFeeS5pBs0PsC9BWATQqoRMm0",
-	"7QZm/kRFviDAi6br8GJDSlrzfGVbD49cwrjiHd/oyCRswztwl1KIZbOjJ+ONhW87t/JjhCKdnCCq7Jxh",
-	"lvbEuNzWe+3EOlCDgow5zEWZyg10q9qW5C7GkD+0uErWu4TE4fgWksceTer0N/xABoff2+5GR0DBMcOj",
-	"WXrM+LDtm2vJ9Oa9eYsz5PqmGNdzw9++923xHmXkaiXtZ0YJBvnIppwU7jkOxPuGH/lZ9ChRgUrbBsZu",
-	"Z6V1ZQe+M74UaRXi+dtXRr6aNY04JT/j5N6QBoId0ZEnrHAn5FUB60po4Pnm8d9g84l/L+EL7svwtJNn",
-	"JF9RSXMNUmVkbS4HUwUxt7BkwPWjUyKhAqoZPyc0FG3UvAD5iaM/00j+C9i4ebzKZ1PFif2YvhK2eeBb",
-	"tREtazgj9BN3xR/E9ay0432xksH+tDte6oB8dAUT0WH1Cj7xVb3AgyhCcVfmnH5nTBPG42342oeDT/wT",
-	"f94kvKIK867mhrVegnKpD3Yr5oX+7r9TBNHE9otkmBhmd2F39JFewqpePH7pEmy/Nz/2Et7nrtpUTaYI",
-	"jr8iWhj8+cSj39pN4Y/dEG33WlxB1pxYqsZtYOqvPfEjPBfWeytCJRCXgWBOf+h08P/4XQnbA5NQonBM",
-	"F8lFAQfkOSqs9h04QP8TV8AL1WqUaTOrmHvijLCl+cPYEsqZEub3mfV8Y5G0OenJ0dEn7qUqGiNMka+f",
-	"vF3waXZKvv7rH/+8uTn4ZOc35eBqSGzDoCUzTGT2vKL5Ch6fHBx5ltj6rDEtcYKVHcMQHLezY1tQDJxW",
-	"bHY6e3JwjOsYnooM4HAFtNSr/4vqAqBwCgUyr4rZ6eyvoH/BR6L6EfzlydGRa9KhnSprbv+wKqn1J1pe",
-	"luL+GCaJif6VJoUA1WJSs9PfPmczVa/XVG7skGyPecTFiBzdqQPyd4ACi8ByCQg7WiKaKLpRvo84gVLZ",
-	"Jij0XPmJFZ/NKw/XoCWzbsU+GLx2j9wfEAzn8xu5CXHaPkkRdtEyPxtwvZVibQBWK4JEaTWO9PHRqzGI",
-	"Ae+c3+PeEeC2594BacIwDaPV24lW3/9w9KQhbhxDptC+04pgjyOceWV9Bo/SsLs8PowKQfrg15R0jEAw",
-	"5l2/Oz9NA8eR3GSXsN+DWy55+Y541SlJsPa+oa5QXiEbCWP5d8T0YxhionQAYns2axKOvzKlf4qnolZU",
-	"0jVobL7y29eZwbrZl9r2+3aM0lmkAYJjFRLpVZy39K7LuGqELbqIutelL6U56OFLq9/t8OSvOMzv5vM9",
-	"4lxr3G4C7d5wIJVrBX9HvGsuHq1yo56h6y7GqDAZbxupDr/6f98M0elPzdDhDnKNALuBhKTrhwH6MLXH",
-	"g4vvCPo3kW6f2dJmwyCxbSFxXWeNlL3KbDU2Mk8qNXHTG/e/okM3WhhtM9fwtn1Xz+0DH317vjvd1jgt",
-	"RRbG32Dj7hf16heuF8YkV2tnJt/c3NzcI/5EGVoJ3HnuhzobRu6zcu6OQ39ll7Zgy4Oe1NUBec/OOS1R",
-	"cWtUugJFiv0QrL9pT+xZxVMwqzqRp4JhrcxohlgGYxPBS6o0Gp12iFmGlpTChgJoUcEandlrq0MI4qIW",
-	"Gblyn6COj2onwi1ongfkFa60NayXCJ53wGIUDkwCO4hL1RHn39a6me85BYOaHoGb/d0zEnfnbKa4IA4K",
-	"vjvqvqebRttx/RSNJFeW3Tl+aE1Do2YfkDe83LRu1TWybma37YnQtjF0r+Ay2rnt9TwBJ2wDselRHHsr",
-	"aq5ZSZrvrN1tzIgDdPxvqz5NS9xwvZ1K2127IW/v8cVGgyJi2fgcLLzOzLUYehJODQmDa5UggD4l6y2L",
-	"jta3fz8ZuaUCWq/yDydPT378MZ5el3Iz76zY3afqEDUEv19t7UOrhzu+NUP88H43NMYM5YgrdFndgiiU",
-	"i4d4BaF9mJOjIzsAxTxWWXHmkk29WMvIydGJfchsCVDycCMTFmB9YgX53vzcJ58/2ubJRpj+mykhUbTp",
-	"D9VE3jcXF+khJ0cnD/T+N7byIBRU3p0q/gJdcY8uQ46oB9c01+UG1WevDGkJMEgZbtRur+MOnYH3J4TD",
-	"iOQeI8Rs7+5g+xi6H2CBnpO7K3FF1nW+QiYvykL1+mdYoQ6/arjWsem3lRhUglH/jk+iYIEdH47eWzhn",
-	"WK6GYia0eUL3eUY+UHWRRXf6kyufzyIV0cVpbB0vEu0ZcZFN1Duf9a5sHmvWFtKHRtzzzhj25fwIG7cB",
-	"Zuc6tdHi5+uK8uJV0eM/ccE27/iw/fObiJOWNQw4QqKQ93aGwr2Ktma6cA8uskLZrh820H1l9Hfq/FhM",
-	"G4uVF8oVVfOpZCArlH0D5YQuFhIumY1h5ZTbV5o3NpO79FXbRWYxJSJ4V7RvJOFCXN8c5ivIL/rN5Jfm",
-	"69eh4cJ+AuqFuP7WZBOe577FEr5kwEK2BehkOkx5nl/YgFutEScMn1lE4sHGuRy1X6ONmhE3DwYx1hiq",
-	"S0LVhess59DHIEs/6sR9R3r9rZPgTkqhXtvWwtvmQAVwgYVBfco/XFclNoB2KS9Jh+2msgPMw/L7TPG0",
-	"w0xbWdTPUvVSG4y6LYXciUS+Kc/tLzYh7AFMAWOcPhbGInZJaFa8OWzMiCiL4Mw9I9jy2gcQ1AAyR8ib",
-	"NgCex9Z3FBYsIGcFqDB3GOPIrivKKdEiNgbJO5tSR76PRs89IhygIK5OJYu8OrYbpatYPSDPiW/60DgH",
-	"UL2L0wX++vMH8q9//PPQfpYwMIAXTf+//YjwgZhya/ZtO0ElzLpsofHxdBp800UngcU/1ZIuyg0JHTAm",
-	"cAYBthxz6Gfz/2zeJapmRl2j4drH0ffwq/vXzXDs+Xb37373ADGJeDJxb2g7TAWeIB7hVtsHwodNB/o+",
-	"QD/3fcjvAudx/m5f85Ey/fr9/d6LO1DPlTg+hEis2Roei1pPYa/FaZvuHVrEdLHtIXVa8ogGs32n0rcv",
-	"T+u/2N18GvL5ZnRg27H9353RWsyNkCazjiBeED/k1SCVrTVGSW7UCr4htnGZ5w8kJJYZFWQv1IrKXfr4",
-	"xX+HUpX7xayHYBXtqqIejuFhMjGTWIk1fKf86kTwIFV7WYUCrjt+4/SNni78/P+0nvgzzVdBnrsOm2JJ",
-	"3r55/4HE6xyQV9bvEsVBfGYZc+lCVgHEkTJYFaAI0xmhyoYP7Tq/Pfl8sBDFZlDVU9+4rvfCphY8LA/C",
-	"lz68tldXhtEcHx1FPjaNkduM0LJ0fri19wdktteiwSRZtKN9bQStKDNG7SHjl0y3LZmOEwfTXl/hY98q",
-	"XtjduaL5B8YL++5hxmWBPIXyuVxadcZc3wHBijdRIFdQK3HFETHOLP8q6QY/xJxsbGzfJBsa/KigZSLY",
-	"mV8NfvipYr3OmbduSNi9yYQwQ60HqnaLEwj7srRrpcCR9aUAFcVbuIW2/kAU4SdfPjAxRAPhBi5t6kja",
-	"8Fs7kbQzm8Nt2R/xpdSh/sDF42tuSWaKXGjKZFPWEELP5/TSdwYvYIwQD7+a/w2a6WlsTERV3Ky8naMq",
-	"DxlHiaZ0juDPBFa8WSrDrt0Y5jXgaXIIS8YvBm6lNYirl0X+VzRTq3MxW73GjXL3ruZnWCiA5kRZ9uWD",
-	"7J9X3El457aVu6Ya3AsZN/ZLbwKNbwu30y1uzWv7c3mnWzPd7tc9HRAEx/bY+Hp/hnFbgwsToXrR750b",
-	"8LSfhPqm7iJM2LrvMME5UxqMDYVgZVr4+HUTDTXAHFQI3tn5VN+kQuDHsj2wQhDNDuth6AHemwnv0Vnw",
-	"dl3rYsTCIGLH6x2Q50Q2V27kozWsdS25saNtHWPy/gP12eD44Vf3r5vhCiY/BGlcPscDk75BEd0esNZ7",
-	"qbZx8TR5DG61TupJaPVh7B5/HcP5C37cQj/HrPmfnWHWDyG3DJz65ZSrrcp6fF4vGC9UsnrLqMVhWhI5",
-	"RqdXPDwHM60IxQRoP48l9vMz5bMs57bmy2hzkZvMFeZnpOYlKDvSxRI+/sv5UJrC53i6DzTsYbvCDLO0",
-	"7H62PWvWL/Gu5t+sbAhzkh5aOvjxVv1Fg0EhX4T5VXdF3peukNuO7zGGmVnfpQQ09d0Nj+mvGzR/HX6V",
-	"NR/m/re4eqTje4+cPlDZ5htr22QIaE89/q8aGwk4gGM2ou1UgDpxdPO73MKhH92V1tEM57nbZfz/Vaz1",
-	"x9DnC0B/jeva8F2DMQfkHWXKdd+IBAWGPYDn7pulkOsmjWcn6j0MXRl7VYMPrsniHTDn7pZ11Av4z2ZV",
-	"hxab91/7YbEGL8yPnsJoiPnXhlyBBK8JxLhhUaDfwLNi44Mtxv7T84+oy/ADC/2oC2kPW/FNT6eS82a9",
-	"A/J3pwdidbBK3bxjC/jn4Vfzv0GxfitUsGRw74I9NM8dAPEZ8u2fP1DUjdGqYhgGV7b1vW2wg1szD400",
-	"1ZhGS8CrShOlD6R3xzzTYkMkiApcXySzBE59XqAcUcQ1jbXFD+ZpNO8ViftlE0U3ByEaYId6YzJoCUtt",
-	"DQLyavn4tUsBAKejmOfscG3MExDWte9A6DyrlYRccNs1b267eWzbCLbx7F0xan/usuUaNjfdIIO/DpRc",
-	"Fh8a0eXhsYcreue2ZffI9VyP35243tEDc73geSJcXP0BJPjSYrVlmd+55j1CZi5yzEWTB4PKudmpMcYz",
-	"33dBw46M9dBXkw3UUB77nlneAWQn8uFrrNlOi03mu+oKSb7H511j1UfEz+o5s6WWPgSH3dSaJV0Bpkuc",
-	"Nuu6SGGq3pJKfcuCyzuR6T0XW1KpHzylL55vNu5FnLbwcvjV05de4hsJ9fX7PvHMUjwvbKtRW9bOdBKz",
-	"I5TsLcdsNXrstWM+Rj0bd2lhZGMa+8Qa/0xWSasX5/1aJgHw0UBt7KRI2/H/EGhodxYL3TJ/+2wgYgdz",
-	"2XurZel6W6rTw8Pjk/88ODo4Ojg+/c+nT58g+NzSflLlzFbGfo3CySr+27Lt6AOPatFHGIuM1/DO9tZn",
-	"5iTRBy5j5/PN/wsAAP//",
+	"5H3tkts2luiroHRv1SS1dH/YiWdu+5ftZCa+E4+9tmfzI3apIPJIQpoCGADsbq2rq+Zp5sHmSbZwDkCC",
+	"EkhK3VLHmc2fWGoKBA7O9+fnSa5WlZIgrZlcfJ5UXPMVWND46bk016B/4sK+fu8+F2ByLSorlJxcTH5Q",
+	"16xUcsGsYtdcWMYtWyljn7EC5rwuLXt65v7L2BlTslyzUqlLczLJJsL9/Nca9HqSTSRfweRi4laYrswk",
+	"m5h8CSvu3jdXesXt5GIipH36zSSbrPiNWNWryYVfebISkr44yyZ2XQE9CwvQk9tscvNooR65rx+ZS1E9",
+	"UrhzXj6qlHtITy7mvDRwm01eqJu37uTbh9S1vPhYn509yUWB/wemNCuEqbjNlxt/CkeruF22J5upm0k2",
+	"0fBrLTQUkwura4hPueI3P4Jc2OXk4k/tMYzVQi4mt7fZ5GWtjdLbe5NwY6c5/pGpObNLYBVfAJvBXGno",
+	"AzT9YNKzg2/PH6e28J0/cAOlxDkDUHY97NNvUm96VcCqUhZkvv4rrBMXAr9O//WPfzIuC/b4KcuXXPPc",
+	"IWxz3iXwAnS7r2jFR27Jvbbzo1gJ2xx4A5Ql/nFjPcLHxx3sPN/Gztts8hqM4QsYgumKHrkfSN/Vcugd",
+	"upb3W/8DN5dDL7DcXN7vDXdnQWcPx2/cRjWYSkkDyD7fajUrAaGSK2lBIiLxqipFzt0JTit64j9+Me44",
+	"n6Ot/F8N88nF5P+ctvz5lP5qTsO6+MYuQH5acsuuQVp2rZVcZEgm1+5Lq1ihmGMZJwhSvxiy+YXfWqVV",
+	"BdoK2v6sFqWdCtyYP+tMqRK4dLw1L5WBYjqDnNcGEnTKLUyRQKBwLPPXWlk+hZslr42FYhLg93O452wi",
+	"67KcfNqDbfs91NKKcnsH7y3X1jCugWmY1wYKhk86RikdWjTXXXALj6xYwU67alFzn62qVVUC7ezzJoa7",
+	"W0R0na5UAckHVsIY98+tU/60XDNhWc6lVJbNgLmDnhwEvG4ziAnCwsokt+W/4FrztftMxJV4sNJqkRSw",
+	"z2dGlbWFZ8ztj10vQYM7kDDMn/kwh7kCbTz0NzZgUHKW3FhmwVg2V7UsmLCHeO9tzPZ+JvBkLWUFGG8g",
+	"QAuu9uI7KLSB+lvU+Km5GTX7BXLrbgCp/PurwIWKQtCW30ZEj5vONvhAwS3fBtuHJbD///7N35hF7rIE",
+	"tlTqki0Uwi3i6Odn3/zp2z8+zbZxAsJmtld2gAo6jVs3Y5yuibtT/MGwlz++Yktu/DVtCJCVkM3bU+Ik",
+	"vhLaxDDA3oGpywSHDBrPVBRJpL8UskhRbABYPWPWAU04pNPPmLJL0O6fTCq77KB+3/bjLfgX9p7lrdMk",
+	"tg6BEO2S+ZDwIWGRIv1WG22BcTDK8bvsvqb3pB8AZUz6rDufcFVbHjj20A9eh+eSm55ECyU3jEZWYq/N",
+	"9/dnfrTW1GuTHXS9l4BIrBehvwZTr2Caq9WK9xKC08MMUxIpnEvG9aJeOQXmCnLriAJWlV0zJXNwROOE",
+	"Az2HR0LtbmfpZJcaeNG3XacAFFNV25TCs3Gz0cnjZQOkJymQx2/YAk4SM+pC2HfqOoEbea8mwW1Hk91W",
+	"bRLKS2cBVFVvbHLxBUjQDU1sqcvbFnilhcxFxcvEcpvE4qDiDxb/sPPWFJheOP7Xx6L3p2G6mpJYYhdh",
+	"30hA7gw8XzJ/sxkT0iGm0EzpYgMjh974HqT1FuA2rm7AJuxohJW8ELLwSmIXCrmSDtv01KpLSOhA18vc",
+	"GdVeB0Na45KkUfgpSlvLL0EydQU6YwaAGcg12Kmx3MJBtLS9EUzXso+eO5u7+DwB6Qy3nydzkDnEFNeD",
+	"kH7pzqayTVCmruHlEvLLPZUsTr/oXst3UIor0GsmCme/8fxSqusSigWwudBmb9Un8x6L2FHx7Yifgr4x",
+	"Ke4NkuzuS6e8wxVosjSFYRpsrSXZITsRgyeED+7lt3ioV/Sz86fbbDyY7ve32Psur4+bRDdwIBGac5lD",
+	"WcbLdaxsJSUgT5yWyti+h2oZ/ym6u8Jj0KFF/u76Yi+Ly+7Im6uSr/vANcANBqU74ZSQi+kMll5pH2U+",
+	"fewihnkEsHBP0Rm2Xpt1MayrMbSoso0XI4LhJWkZ3VvbQ2/a+PwdGavb9DEXUPYwY1XrPO0auOJlDeP6",
+	"Aa0dHm9WTB03eKsTglADt1BM760ljZl+cCUKJ2cOQ3VwI+w07/iGfm4Q8Q7rqdrmanWgzWngJlZG77eW",
+	"1eupmh9otSHlQF+RdTWso+FT+Ly15S6Ic3DPYaO/DG00YPx7fNiRLDeX6bMPOhDCz7KWnQXlzl9zdEcN",
+	"FLOYrjqwalFtiE6/A8vJg5v2r+x6eremmrlN7SRX3kSPIlRyENWoewDdyu/8s33QnHQ30i4+BIa0fyYs",
+	"uYfMjeHxsG6aaLPjrpou0kYaunEgpu04y3pNWKjttJZOOkr8rKqKHnH/jP9S5zlAgWJyzgXJS3wc/8Vn",
+	"XBZKJg2AbPL9qrLrUdV96yTfa630S8+fwymEvOKlKKbBo4GBKPrqF6Ikgs3Uf+uJrgGnU2ZFOVM3U76a",
+	"iUWtatOQXPwUepmmtcyVnItFTV9WJZfRwktuo09hG2TCII1O1XxqclVBbOJEL1FaLISczpWeiaLAX1WA",
+	"j1ypS3xCQ6WmUtnpQnNJEZ6KCwfYaaWVmk9Xwqw8bbjH0M3uzxx/RhYUf9FwqPjL4FfpfOfBFX/3aw0G",
+	"1aT4y2t+1f0lHqWzCdArIXnZ/ZnSl1ZD9NOpktOGBzYAiJ/fWNeAMZu7cVAGYzvfCXklbHePdM2dTapK",
+	"5BtQsUtV4Fe8LNU1xOtH8G9gjGTFZyWEL5HbR6jCS6TA6cy/ocENb0UjZZYwDUqv12lBT+FGGHRZeE+Y",
+	"Q89S5Da+USF5bsUVxBBvoBzvN/xxVps1Oc9Q+/PAjx/Fq8yXXJICjR+NVRo2vyxqisNCe1NOZbPCrqNH",
+	"/XvaL6zmkszgmDw8JTcHi3Gdr2CKjpNNFELPZvv2QnMhiaUhgjYAxE9zd/7wQdcyflKDEUXNSzQynP2K",
+	"TDrexIrfTN2toDgyUw08X3aQA24qfxSPeu0X/mztF5WGXEnij9OGxVqlpiXXmKxQS1NXldJOJVhBIfgU",
+	"WWY2WSpjO0ykFHPI13kZ41zOKz4TpbuIaCG32Sim3MItZGFoKPl6GuLMjQxwR0cs2zr7rC4WYONnUbQR",
+	"nDWslEVIO/VuWkt+xUXpSWVZz+LrcvjlmNHcyc5G1pvw2atAjYxKCZ6/OKZpEv5LfjOlc5q0he+4zp7m",
+	"3BXoWfcnHcHrpS5FIW/Wye0Oeitp/bC1rHOGlB7wA3BtZ8D3DUzWxitMPfE19050W+bKWGYUm3OdhRQR",
+	"9g37q3jBuMEoZhRo8/vqqu1OYJ+849evm3ycUf3I6hoix8I8lcGFW70EqEyzYdBsrtWKLZSQC6Zkm8oi",
+	"lcSkrnBZlVaryiI70xglVrIhCpSxEtJOzv4L6PV7HddcHjRJeFpp/kE4qlundeZDeqkOrDAPWKV9DqXI",
+	"hTSmUv9Qz5w2XZtUDKBOcphWZZ86Eb6j3z2G8G5u+l0fdWqIuaMDzkzC77Otc0V7TkFuWc8S/izgttb7",
+	"JsHMhVyArrSQ6Siakx49bone/BnkzIdwXJEuBJUis3qHC6Ff9Gy41mXaqdem2wxjuQdGFnJjwg9p6S4w",
+	"o710D5K1N9UB1fZFb789OGbTaPGqeN0a313kEMUIXrRRjMcjEtMtlXw76mIv0bmyb0DJ6f/Tbe0gihd9",
+	"c/b/Umk57bajZMwGublJZ+xoVQKzS2EorYVfgmlFFwmlWHgt1apVvJMqxobm0wR2zndK/V7Vtu5EnSNf",
+	"v7WlDx9thtvitPVOhuBWeOlPT7/Z3Mc5ftwlxkTX2idsSQFPCOGi0GDMvtxo0218Hy+0swDM/XnQGINc",
+	"NMrwkMz2KvNtY7LsGQeuDer8wa4ZjQe3b/FAzaIr2WRUEaya86Qo/C4xsGuuneGxFx4kzzIWNvpRXIEE",
+	"0zERvCyFG2+E1fIKtJgLtIxSdBxUq+38YlWskzs/WJDGKdJpzjycuFTxdan4UOqeAVmAZtxaNCZ94sRG",
+	"5t5hDAgNVbmeWvUAIZFfd9YIeAlp3mpqwp4kRm6nX93nKDFItvB+j3SDodQuBxOPR/hCv3x7zozQuMWZ",
+	"bjpYc3kBaB3sTtGc39qLEPfYQ+Tf1ep5D7LYyLrwgi18HOEmg4q1f8kbWa4TxkdwG0Yc5tcaanJs26m6",
+	"lmjM+ucgESKvZfvHpB7R8p8dLcDNgGZXrS1EjN4Hi5y0lT6RKzW8bgCueHn74Ukv492w0ofLcpzEK8FM",
+	"V6oQc0EZGXfSMs/PYsWpzQ5xq1slYWO9x9+mliMo96q652ePv9lb1Y2i5F0x0ISYMkbuT6Y0i9Mzojc/",
+	"eZztIWD+rAEeOQ7c+qmekqPqegmSXWthrfu/sEtVW3a9FBaYqTgm7BUMTM4rMMfzZjl7Qtsp1nftdM26",
+	"UXI3qi7kGh1v9z7nYc41KLbaUPoYRXQk3OjD6p7lps+Yo2pulTZYYNtFvEQtqQ8Z7URQQYwGrhyCFI4g",
+	"27CaU25rUTjU96kCGKR091OG0PeSy0LN50nm3Lhwj4OuqJqupy0SNr5Tbkw3QhzqbEbNAPzrAEP+sCvg",
+	"mlTxnSHYxg+Doz5X0mpVRn/BSiAKsYq8RyOPbI6uZBjJrvOxop2cl+2zUcJbCmxvugkbm45np2CvfNVG",
+	"6/kGQwF1PvP/GIqtHDp7quTGTlVtq9r+BvlA+HbPh3+Dtwt52TEHVY7hsrpymkvfDfTnrlKWzG+SWFVp",
+	"lXvjdkgxbIzg25bIRJF2goXqNHUtmSiYmjNhDfO/wgoX9/nlj6+Y4aJIVHdlfUGtF+soQuTfgG7LuEqx",
+	"4Z4pAB0shHVgxRcxqr2NLKb5LVrbQv/u7jymxSSfZDm4Xk85nM6X4gp6LpjSAZgwbKEkPCOHpzCU+H7N",
+	"DbuEyoZ7BxlfcZywfcBo0lgi6pyX5Yznl9NDpmmiWbZXEKHS6koUh6pn2zt7s8k+DnyrTeOI0kuSvMtn",
+	"gITckL7oTDLm1iy8B4/xLvH9Ej43aKoJAidO1pJBvDtelm/mk4ufRzImkXA+hN/dfsq2KqTKNWrtgVLC",
+	"O0724czR5ey7tfaXu2yueXqv7R3A/9oNcXv03Ma1iG6iZNuY+rKon0vQHTdJPtpxPzf8ECHDJhL3VANa",
+	"Xcuc27S6uKk1u0XinwzspHP73b2E5J8Uc6bS0JXSwKicgkXR8szZUUatAL2zyKpLmFvmrMu50iSnxX9D",
+	"mmHv7Vlrz/CgmQW+7KqpOu2tDOpz4HU3lU3aZKuetVPX+BaS9cx3DF8dLBhw4KDTXaL4mHjYVy2tyo6E",
+	"6kZIm4hmUkRthraarMoKqCLU3V+bqLtSVz3O0oNmB2wgWTh8E+pvQv/d0FkcVEOgNHfTFiNEeQAj/nSH",
+	"jM+L4guJngcrdL+qzeOFwgOm7rcflEQpHuyj/zPI1Qo6OW1GFD281WeQxA6ps2/+tF8TD49QlDHSq/Y7",
+	"VOgrNQl27VbdtITc/ibmKRo6oPWhhIOxHVfbPZfaCKU31n9bmpj0pXndzllv8e8Loclw1XAF2sC4F64p",
+	"OW+WCyfsQC7rXmEKKyoY17ZRoqX42cR7RPrQLW1jHlzwu63srpzQaUY0VFpyPOPQLXbI5gv3vY7BhIao",
+	"I9sGv59b0H015dssNbDxoU22NUFYhx3YTkIv6auZXfapKnQnUU3v0D6a2t8xD66v7IvpEqv6HWXxFUz9",
+	"j52EDtDKJkKaCjoRypRVnMjyFLbcoejX59nQ05GJQztNXfF/Bgf777GhzoOVJ48kwKSiqaOa+q8R5LdR",
+	"ayDvZJcC13CtaX9HJ2ejLcTvGtleYkQRmHDMkbY9Ixpm2NoD8fqw/935fUMSYzy/XXqc73cvJA7ONCYH",
+	"wZJqiLA/XZJLvIOqXN8xg2FMT+2N6m4cHNdLnfIdVOqIXQRCg7gAuwUWMs1VWfQkxfZblj4in+DplerP",
+	"+LJ1tUssj5ZoDDff3rW325yD2v42V48t0nvULVts1Grxpw3Qpsa3jtzG9U18ad9ZH4jyt83RIapH1B1v",
+	"LEUlWmPU7hY7bIstoqvxAyQ2PKblvSNFpc/UC3pMMiG1KXNMx/eQo6H3UEOudAEF5qMIw6TCTsSgMQTU",
+	"E/c5FN9QDV/b3iPFHa9Dpqo/LVvxAnNJfCXrYZqqUv5Jr8wf1jaPYZBu9grHtr8XTFgG0l1WSCjiksF8",
+	"DrnF61vxNZsBs1q4+1xwIeNShbbYtm0y4FdGq1fuYK520iFaqMUOLbJdmxBup6NGBzNTKB/6TvfUZrS4",
+	"6vA3C612RRn1VAzlhYeIGadPP4n2mabbNk63c7/DkdarcRaO1YDddzWXnarySZANncr0qk5bNWWUFL9r",
+	"TC/4dg8Z+ezXo4dR8TI0mgqdScjF6tOdcfXk5dTyiIrQ3n3/aGO+XjGhImiQdrppdDxo1Wa7w40Ogt3N",
+	"jZoX72r5ApsvbMurtt2jkrBDjDT0h7zNmlMgHG43nJXhuX36wt1FCahHH3dYl4Cwo+Jmj8O6QC3vVD43",
+	"S7Zu5rVV7Ctf1fb1BXNPMc58y1RqhS0Mm2uAZ0yD+/MF1sKhKA6PqSvQz5DfXji1oemwuQYbiR33LuSY",
+	"MyLYnnruDVLYVyneopRt6fGulqHJtzBMSWDIJsyzJnX3CSsAqkQ3ymFSaTfec3N9GhyvCz+UY6eO1aGN",
+	"bsJn4bFo2qNAvKEO5DkvS8y68o9nvk299dBx+iB1jZ+tfUfyjXKp3p6jTdealDp60zMr4Ig9HXdgvbXc",
+	"bIO5b6U2TcSJgs4bS3bPmNR37sM6AsQzj0g92PdQVl29hysHDzVm09U7OXDegyx6Tbq+mr0Rv6EvIesS",
+	"0duS5+C7JDtVVFSCsiT9PTxjZ14XpcofzMcI7YeX9SxZiLtbQkNbxHWo2kvv3ZpuOzsP2UJxOLafQ0U5",
+	"Gb5S6lO2U61duoxpQ8D5xTPWtEfKGFauOdtRwy8YSuuUOzJKxnR/p1tsraSjlUgFqymcY0QJiFttb1ei",
+	"sJYS0D4UknE2c1aA4/PKAAuLO9nukBj/+AcsPzko3RwFy//tMPbBsCqNSsH+Sjsvh1J+Nqa31WV5QTNN",
+	"0CoXcoHJE8IaKOeHp56N9Jv04byHtHs28pT02VpLpS59A7qhqhHYuy8w1rjU1bRSpcjXu6Eadr6jAVvU",
+	"qct90WmM6EBGnSBbv06yZWR/RUnau0HNBBpQRVmdEYS2ThXOkLyOuNNoonQWrZA9uoL6rs0JNXgsXNj8",
+	"/W7NaAkq+7iuPexSzXXwfqYHdB4eOtHmLmrFPSL6vBASjJluUtL9uDs1FJyGRouHubvD9mMmVjX8uHto",
+	"29U8xEFCw9mGD2x278va9rRJMdbbeJm6uava7p5ncoBM88bN1LZ2TsfFN2i8dUk3eefBSbqFc52TteSe",
+	"xKOsZVwbxLyRuNUliQgWY8qeVVVvHzvfzdR3qE4LrDFm+LvmF77Matp61FvRiQWqGCcZKag8Enu4m3Dx",
+	"eLFvW8GA5ZsosQWiHizeRM8O7g4i6AduLo85mQCcxg8yF/um2vsy42lvLsGS2x6KsGDsNEk49wovYtPp",
+	"3tliqb4CUYcea0unU3vztFtweawWOthBO/mXCvK7Zz85lNmhtX/Lhw3kO/db7MnEyyZ1VRwGJakMv8+u",
+	"E/P1NF8VY20EdxGXWliYNpdwR4mZmIHQ5B+6W4xEZkxqSTJoEHUjoBuBto9F3Cls0Uv8Y0k13XYs47xh",
+	"vBDCM4u4CcvjP6XCFw2Rj/akaG628SwUV8IobJUDcq50T8ODQHwbjh8fvThnr8ULDF4Mh0pGaaupy3hy",
+	"/u2TpztUZjSkNzKAPaagVk/NlS7isdqfsjHyipHg22+fpEDcR0L7xpWG8Wkzmd/dTx8dpBtHWS9Ex7hm",
+	"krp73/VALv+mxe1utYR4jB2Y1i5ef7fYIRO57ncPO2hKA/mlwVRrOv0W7ZTkri9nVqqcit/aLk0pcnEv",
+	"/Duy5lG+uxIy/vZ8kxMfhuf0mqfJYw4frpfbjFVabd9LU936wgE2oczysuxTUSiz5uLzgZpTCLNpi8W2",
+	"3GYaUChDXgp5SUhklSqnbr/h343AFiu+gKnD62yCwaj9MnJ7yqZT2TifBmHcG7l4I4GBtHodJmXH7UdI",
+	"Pmy0IDlhr2wIYjStRK6VLrZDGQ9f8IZEepcSa0LChEGzY6VtbSj13xhhLKc+02tjYeVRYvD+m34tu7Up",
+	"+DsVg9/Zi086JaVsUWogQS2FQn9Po82f0Rdu2sHtvhtCocAwqSxbiCtgXANG+bYxI8eWp5QhRyOEhkyN",
+	"e3VaypWx09p0kwwKVfuBNf4Fsl7N7rb+Q5zBN6857ksoHCfk4sjv2W6kQuY1BT+MFStu94uedK4gSyLX",
+	"JgwTx41QZXAy5H9RaG8k76G/Pq436DkyXvTo4UsyNtt4eLufFBh+4sL+mYuy1j0ZwzNVoFThOJ+dWIVv",
+	"dYnFfyhUcAYxm60tbDOJqq20HKzk9I9tBSv998nNo+DC4Ni+Vf1h/P+YNTzjZre2o7larbbX7LGI81pj",
+	"sl0hdBrqTZ4Z1UMrvc4wycL/EHPVg/d8I9uu55VONS75epqorUkfaOUrW7ub+0FdtwoGDniu5TNGzfco",
+	"hl3yWuZL2jztMM6Cs7WYZJMl8KIEYwb1qLGrkWrqULKnm1xitvnf+AqTV6gugrMKQMd7p54F48mLIVdy",
+	"JzCG+padHtTWdOcGUnLakibc9Hng6xVMvVqXcIMKu2RhUOdFdHcLJ+QVdVZFIna6ol+G1EhuWfCxp6tY",
+	"4hmt+/aN6K/AcsJ4CVqkk+7jVlWjfVWHo2x7TQhvJ7Ztw9hTZcYkXD/Kl6Is6J9WVY9KuIIyY6K4+Nc/",
+	"/pmxitul+5fDQ858Fd1+LpVEhy/c1hCHVNWeDHKheQ7J2RgvwF4DUA5fpUphqRGv+4h+t4KBLNqBH7N1",
+	"wxGG52g8PdvJTxbf6DZrKpVc0Ch6Qd2ccJdaqXm7oyfjMz3uOjL+pwhFNlJ4uQEMEol04MSXohx1CMJA",
+	"yShKo2Yk4aGiNncqRU3uYgz5m+6yyfLUps4nvoXksUdrMMINP5B/MOxtd2O4QcExP2G79JivkCan1FrY",
+	"9Xv3Fu93xZGxW1R4vaynjr99FTpSf52x66Wm7zTwAvTXlCFa+OckNGLmaycD8BVO0ADX1LqQtrO0tprc",
+	"3qKxNldpven521dOdrk1nShn31+BXrdZmziMCHnCEnfCXhWwqpQFma8f/RXWH+VXGn7FfTme9vgpy5dc",
+	"89yCNhlbucvBzH4sBSgFSPv1BdNQAbdCLhhvaixrWYD+KNGmdlrHJawZ9U0zIfk5rsMjIRy2eRK6JDOr",
+	"a3jG+EfpazWZbxePihcVHtJPNye7nrCffH1jdFi7hI9yWc/wIIZx3JU7Z9iZsEzIeBuhVPHko/won7f1",
+	"Kag+vaulY61XYHymIm3FvTDc/R8MQzShVu0C87hpF7Sjn/gVLOvZo5e+HuYr9+Mg4Vu3hHuTMAwnzzKr",
+	"HP58lNFvaVP44+tljtdHr8UVdC0ZUTVuAyt16MRf47mwPYtBN4dPGHSnP/WGx3/8YoKSxJnBCbksVwWc",
+	"sOeopdM7nLwxH6UBWZhOj3pKhBb+iWdMzN0HZ0AZbz+532fkfcGeJu6kj8/OPsogVdECE4Z9/hiMoY+T",
+	"C/b5X//45+3tyUcanZqDL/mkhpFz4ZjI5HnlbOhHj0/OAkvsfNd6gnF4LE1Aa+Ksk3Pq/wGSV2JyMXly",
+	"co7rOJ6KDOB0Cby0y/9GdQFQODX1rK+KycXkL2B/wEeick/85eOzM99Ty3o12t3+aVVyCv8RL0tx/9vN",
+	"Tp6vLHqrOkxqcvHzp2xi6tWK6zVmAkDAPOZTOjzdmRP2N4ACa7ZzDQg7XiKaGL42YYQPg9JQzzK+MGFY",
+	"3Cf3ytMVWC0oCtgHg9f+keMBwXG+sJHbJq2qT1I0u+jY3C243mpsjgm1YUiUpHGkj49BiEEMeOfDFEdH",
+	"gLueewekaebYOa2ehsl+9e3Zk5a4cQKwYaF7qFUacNwsOUq+TsPu6vwULbF+5PlRGPucHhkFYMy6fvG+",
+	"qRaMg1Vx7g2ozyTA+7wsfUxhdQDU+kC1jz4HuzEMTIYkd70U+TK8jeVcshkwJ+Ni+DXjg7swPP2M/789",
+	"taGhg2803z0O+ooMyi/p7WDH94MsxXojf62tdyt03sUrDY86IwMRIR5FnbEwdHrJa2Oh+PoZ48xtiaFk",
+	"cLz+JK77x2v+AP6aSSflK7DYxO3nzxNHDkGL9Qyc+ydbXc5pCVl02WOll+m7a998GmlFf4U1xii8LvDC",
+	"t9s5COJ9j1PPb29vb4+N3R8oK7+HdRIeRPh2AEynUtk2EOfFKvN5goTw2FvUswzEy6bjRC+2R5XefRy3",
+	"rdk+GlDbitwekPrqxAOwi6jmmNyiTh439dO61UlJ44vUxBiOWAnZALEdCDzIer9rH0sT5q81DefylOl9",
+	"WHvQYWoVnw5x32V8ufGWJI3aco/ygZdkEe7w5I84eZ8YxZFwLtxGn6R6I4FVvr/2PfGuvXj04zn2jRGO",
+	"Qcpsker0c/j37RCdhrdsI9cIsFtIaL56GKAPU3tzkvuD/k3kDciod5H3TTuzk0bEOL38mjhowzudRQ2+",
+	"ff9+V3TKZ1wWvk2kVxq6d/WcHvgp9N++123975K+UQlGSrkkwNLUvJB2f38c+ou4oo4MAfSsrk7Ye7GQ",
+	"vERTrzUCCxQp9CWQh3pf7HEC/hFceVD5jKZtGqGUYEyxoXE9BptROW5tOppCCMEE9G5HU2StYdo09SLd",
+	"BZ0LTnvFtB6CZGO9nrDvuOXNbBo0aJS6ZAtlM2oQ5tTuYOdcAlQ0RC5QH7uU6tqEhKGoLxL1lmdK5hvg",
+	"dnoyVo9s67pva1J1v79K6rt34HyHp4xog7ddr2kz+/CYyiq+uZ9oPvBLOIRyhfURnFAhkTXWjKZiOCwl",
+	"vl//BBHIM+Z9R7QSecDEXfjwEri2M+D9dIQZoBlmJq24KEO82Vh0+BJVZejF9OOXhGQrWGH0fEX2u2I+",
+	"TSJj1/4b9K8hZW3SzaEw/ofmZF8mwrf7O7I4aF50fPR+z9et3eBHDziduPE1EG+LOOcwnt8BoSlXKVIB",
+	"N6RfbVUUkYiJr+X5vr8Q4TQ3RuWC2+D1x5QFL8wydFKy2IHekRfrZ2RBoUrv8x/4Apo0AN+VBaMVlDaV",
+	"hYaWweXh0Z5bRPfQPpI9j7c7g4WQJkoqKAvsOUlEd8LCcCFGwNl6HmPH6KjlCzBhfI8gNw1eWo47FDKH",
+	"bVp7B7yg0UEHUNO6txWdUcRCeRqkQ9sJqttFMWWctWOeGrLZaPa161Sy7Y36JGFycnW0B+UoQDZ/ieZx",
+	"pQ1IipJ2DNF22kgUHD9PBcf3MS53iOO3A5s8SrTI3HcA91sqQ26PcM+Q/zFNrWgU4XGt2w+d6ZH41oxp",
+	"4E1kE93djtTUtbyjLDc+4yTthX18dkbTnd1jFan/vvo2mAEZe3z2mB5yWwLU1KWT/DOgqGPBvnI/D9X4",
+	"X29zA2d8/JsZbVE+z29qub1vLy6y2x6fPX6g97+hVgxNh6n7U8WfYVOpw6CsRNSDG57bch2iAWg8Wg0w",
+	"SBnLejYYGsVw6/FUrXr2nmZk9Dht3PYOZEWE1EkmvHa1VNdsVedOpLOlKgvTGwEThTn9bOHG3vbrSZaV",
+	"4JT888dROgaba7Wi+LhTIaQTDd6MCfmd72qZsQ/cXGbRnX7n+wlmkSHgM2GosRkS7TPmc8fQunjau7J7",
+	"rF2bFCtni/jnvfMw9DdE2PgNCBpa30WL728qLotXxU6BIF/BtHMcKEoq3M4/Papoe1W89n70HlwUhaE2",
+	"qJRKeO2sNO79/sIyY7mzKqnLnDyUDBQ+IIehwNlMw5WgLKGcS3qle2PW9Da1192QAmFKRPC+i6GThDN1",
+	"c3uaL8GXxCXdii/dn183HSj3E1Av1M2XJpvwPMcWS/iSAY8ideRjh8OU5/klpTTVFnECVdBIPFAmkaf2",
+	"G/REZMxPovbzRJmYM24uu3Fshyz9qBM3Yu2NTx0Ed1Ka84pmLW0bJxXAJXZK6TNF4KYqsW7AJxUnA1zr",
+	"Crpa+U6Jjd6u+eBe2i0rf5pqILPGvCan709+b5GuHyjd/wFMAWcvP0Jfry8xIPHmsTEL1jsGv54xnAEW",
+	"Aq5mAJkj5E0bAM9jH0uUeFVALgow6EUE7XMTfZvYC2cPtt6IE/aOCibYV6R5TQsl4WsmAQrmG3dkke+O",
+	"xnP4Fl4n7DkLXTBbFxCqd3FC5l++/8D+9Y9/ntJ3CQMDZNHWKe9HhA/ElP323E53c2afH06Db9sKJ7D4",
+	"u1rzWblmTUvQA7j8AHuwe/SjCguqqkHVzKlrvLn2cfQ9/ez/dTuc3Xe3+/e/e4AYrn8Tds/oTR5sRlMf",
+	"IH4bnH17QPi0HcnXB+jnYTDbfeA8zt/pNT9xYV+/P+69+AP1JSURH0IktmIFj1RtD2GvxYUx/h1WxXSx",
+	"7Qf3WvKIBrN9pzrMc0vrvzju7TDk88XowDTC7t+d0RLmRkhDM/Ud+13UouDoSVG++RpKcky4XDPq5N4E",
+	"A5rUfaeC7IVaURV1H7/4r6YC+riY9RCsolus3sMxAkwOzCSWagWUwOhWZ0o2UrWXVRisDbbjN3qBllS/",
+	"nvg9z5eNPPcjR9ScvX3z/gOL1zlhr8jvEkWrQu6+8AnZpADijF2fdSFsxrihIDGt8/OTTyczVawHVT3z",
+	"het6LygV62F5EL704bW9unKM5vzsLPKxWQxUZoy3qevBH5BRmNNhki66Md0uglZcOKP2VMgrYbuWzIYT",
+	"BwuLXuFjXype0O58F8EHxgt69zDjIiAfQvmcz0mdcdd3wqjaoECuYJbqWiJiPCP+VfI1folVb5h33ZZz",
+	"OPyooGMi0BD0Fj/CmPVe58xbPzX9aDKhGSrfA1Xa4gGEfVnSWilwZH0pk0XxFu6grT8QRbi9PS8e3CKO",
+	"JuQPXNqhI2nDb92IpIXkC2R/LPSWayo8lfY9P4hkDlFtxoVuC0eb0POCX4VRaQWMEeLpZ/e/QTM9jY2J",
+	"qEpFD965uubTkUl+OBM74M8BrHi3VIZjzDDM68DT5lyXQl4O3EpnMnkvi/zPaMj4xsVsDV9zyt27Wj6j",
+	"LCdnTpS9mSv712FslBRKmm1nuQX/QiGd/dKbzhP65O90i1sD7H9f3unOkPvjuqcbBME0ZYqv91dkdDW4",
+	"ZkR2L/q98xOv95NQX9RdNCPHjx0mWAhjwdlQCFZhVYhft9FQB8xBheAdDez+IhWCMKf+gRWCaJh6D0Nv",
+	"4L0+4D16C57WJRcjll6zuSqdWcSeM91euZOPZFjbWktnR1OniOT9N9RHwfHTz/5ft8M14mEq9Lh8jidI",
+	"f4EiujtxvvdSaZLTYfIY/GobqSdNBzlqAUvXMZy/EOZP9nPMWv7eGWb9EHLLwalfTvla1KzH5/VCUKX4",
+	"drWrU4ub8dHsHJ1e8TRhzLRiHNPcw4Da2M8vTMiynFKNrNPmIjeZb32UsVqWYGjGLRE+/sv7UNrWMvG4",
+	"Y2jZw3ZFLmZp0X62PWvkl3hXyy9WNjSDox9aOoR53/1F1o1CPmsGet8XeV/6Vjk0zzjk5fuUgLaDTstj",
+	"+uus3afTz7qWw9z/DlePdHz0yOkDlbm/IdsmQ0AH6gmfamzV5AGO2YhUeGFCQ++IsMZu4TTMMk/raI7z",
+	"3O8y/ncVt/429PkC0F/j+2L9ocWYE/aOC+OriSJBgWEPkLn/y1zpVZvGsxP1njZjKnpVgw9+6sQ9MOf+",
+	"lnU0HOn3ZlU3M0eOX/tBWIMXFqq+MBri/rVm16AhaAIxbhAK9Bt4JDY+UPOK3z3/iMYuPbDQj8ay9LCV",
+	"MAXmUHLerXfC/ub1QOpEk7p5zxbw4+ln979BsX4nVCAyOLpgb6YJDYD4GfLt7z9w1I3RqhJNHx/fw9oH",
+	"gdxDI23LDqMl4FWliTIE0ruHoZoqDaoC33nSLYGdB2YoRwzzU3So+ME9jea9YfEAMWb4+qSJBqBRQMmg",
+	"JcwtGQTs1fzRa58CAF5Hcc+teAHUTgAzQrgNIPSe1UpDriT1JZ5Sv7RtG4Em8dwXo/bnLluuYXfTLTKE",
+	"60DJRfjQiq4Ajz1c0Ts3hj0i1/NDjx648cFuXK/xPDGprn8DEnxJWE0s8w++PaLSmY8cS9XmwaBy7nbq",
+	"jPEs9KmxsCNjPQ3VZAM1lOehK2lwAF0vlfFhCzLbebHOwrAGpdlX+Lxvm/81C8OLn1GpZQjBYQV4u6Qv",
+	"wPSJ025dHylM1Vtybe9YcHkvMj1ysSXX9sFT+uKB7+NexMMWXg6/+vCll/hGxkOXhpB4RhQvCyoCr6UV",
+	"paepLcyOULK3HLPTSrvXjvkp6oq9S8s3imkcsPfiF2WVdLqdH9cyaQAfunb4klKnPyQDDd3erU0/8p8/",
+	"OYjQpHK6t1qXvnu4uTg9PX/8x5Ozk7OT84s/fvPNEwSfX/pzuFSqjP0chZNN/JnYdvRFQLXoK4xFxmsE",
+	"Z3vnO3eS6AufsfPp9n8CAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
