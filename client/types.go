@@ -5,6 +5,11 @@ import "github.com/wavehub/wavehub/openapi/api"
 // The documents of the API, under the names of openapi.yaml, which describes
 // their fields.
 type (
+	Agent                   = api.Agent
+	AgentEvent              = api.AgentEvent
+	AgentEventResult        = api.AgentEventResult
+	AgentPage               = api.AgentPage
+	AgentTested             = api.AgentTested
 	Answer                  = api.Answer
 	AuditRow                = api.AuditRow
 	BatchResult             = api.BatchResult
@@ -38,6 +43,8 @@ type (
 	Mutation                = api.Mutation
 	Observation             = api.Observation
 	OutputPage              = api.OutputPage
+	OutputTerminal          = api.OutputTerminal
+	OutputTranscript        = api.OutputTranscript
 	Peer                    = api.Peer
 	PeerAdd                 = api.PeerAdd
 	PeerDetail              = api.PeerDetail
@@ -75,9 +82,13 @@ type (
 	TaskState               = api.TaskState
 	TaskUpdate              = api.TaskUpdate
 	TaskUpdateState         = api.TaskUpdateState
+	TranscriptBlock         = api.TranscriptBlock
+	TranscriptMessage       = api.TranscriptMessage
+	Usage                   = api.Usage
 	VerdictResult           = api.VerdictResult
 	Verification            = api.Verification
 	WorkerStart             = api.WorkerStart
+	WorkerStartMode         = api.WorkerStartMode
 	WorkerStartReports      = api.WorkerStartReports
 	WorkerStartSetup        = api.WorkerStartSetup
 	WorkerStop              = api.WorkerStop
@@ -94,6 +105,9 @@ const (
 	MessageSendTypeEscalation = api.MessageSendTypeEscalation
 	MessageSendTypeHandoff    = api.MessageSendTypeHandoff
 )
+
+// LivenessLive is a process that is proven to run.
+const LivenessLive = api.LivenessLive
 
 // States of a Dispatch.
 const (

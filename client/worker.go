@@ -67,13 +67,40 @@ func (c *Client) Heartbeat(ctx context.Context, dispatch string, in api.Heartbea
 	})
 }
 
-// Output reads a page of the worker's output. Source is auto, transcript,
-// terminal or "" for auto; page.Limit counts bytes here.
-func (c *Client) Output(ctx context.Context, dispatch, source string, page Page, opts ...Option) (*api.OutputPage, error) {
-	return read[api.OutputPage](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
+// AgentEvent tells the hub what a hook of the caller's own CLI said.
+func (c *Client) AgentEvent(ctx context.Context, dispatch string, in api.AgentEvent, opts ...Option) (*api.AgentEventResult, error) {
+	return read[api.AgentEventResult](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
+		return c.api.PutAgentEvent(ctx, dispatch, in)
+	})
+}
+
+// OutputQuery asks for a page of output. Source is auto, transcript, terminal or
+// "" for auto; Page.Limit counts messages or lines. Wait is how long to wait for
+// something behind Page.Cursor.
+type OutputQuery struct {
+	Source string
+	Page
+	Wait time.Duration
+}
+
+// Output reads a page of the worker's output.
+func (c *Client) Output(ctx context.Context, dispatch string, q OutputQuery, opts ...Option) (*api.OutputPage, error) {
+	return read[api.OutputPage](ctx, c, q.Wait, opts, func(ctx context.Context) (*http.Response, error) {
 		return c.api.ReadOutput(ctx, dispatch, &api.ReadOutputParams{
-			Source: api.ReadOutputParamsSource(source), Cursor: page.Cursor, Limit: page.Limit,
+			Source: api.ReadOutputParamsSource(q.Source), Cursor: q.Cursor, Limit: q.Limit, WaitMs: q.Wait.Milliseconds(),
 		})
+	})
+}
+
+// Agents lists the configured launchers.
+func (c *Client) Agents(ctx context.Context, opts ...Option) (*api.AgentPage, error) {
+	return read[api.AgentPage](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) { return c.api.ListAgents(ctx) })
+}
+
+// TestAgent runs an agent's version command and allows its starts again.
+func (c *Client) TestAgent(ctx context.Context, name string, opts ...Option) (*api.AgentTested, error) {
+	return mutate[api.AgentTested](ctx, c, 0, opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.TestAgent(ctx, name, &api.TestAgentParams{IdempotencyKey: key}, api.Empty{})
 	})
 }
 

@@ -111,10 +111,31 @@ func (s apiHandlers) PutHeartbeat(w http.ResponseWriter, r *http.Request, id api
 	s.reply(w, r, http.StatusOK, api.HeartbeatResult{DispatchId: id, At: at(when)}, err)
 }
 
-// ReadOutput shows the end of the worker's output.
+// PutAgentEvent takes what a hook of a worker's own CLI said. It has no receipt:
+// the latest word counts.
+func (s apiHandlers) PutAgentEvent(w http.ResponseWriter, r *http.Request, id api.DispatchParam) {
+	c := callOf(r)
+	in, err := decode[api.AgentEvent](c)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	kind, err := s.cfg.Work.AgentEvent(r.Context(), c.principal, hub.DispatchID(id), in.Event, []byte(in.Data))
+	s.reply(w, r, http.StatusOK, api.AgentEventResult{DispatchId: id, Kind: string(kind)}, err)
+}
+
+// ReadOutput shows a page of the worker's output; with a cursor it may wait for
+// one.
 func (s apiHandlers) ReadOutput(w http.ResponseWriter, r *http.Request, id api.DispatchParam, params api.ReadOutputParams) {
-	out, err := s.cfg.Work.Read(r.Context(), hub.DispatchID(id), work.OutputQuery{
-		Source: string(params.Source), Limit: params.Limit, Cursor: params.Cursor,
-	})
-	s.reply(w, r, http.StatusOK, outputPage(out), err)
+	q := work.OutputQuery{Source: string(params.Source), Limit: params.Limit, Cursor: params.Cursor, WaitMS: params.WaitMs}
+	read := func(ctx context.Context) (int, any, error) {
+		out, err := s.cfg.Work.Read(ctx, hub.DispatchID(id), q)
+		return http.StatusOK, outputPage(out), err
+	}
+	if q.WaitMS > 0 {
+		s.patiently(w, r, read)
+		return
+	}
+	status, body, err := read(r.Context())
+	s.reply(w, r, status, body, err)
 }

@@ -341,9 +341,9 @@ func (fakeGit) Changes(context.Context, string, hub.Baseline) ([]string, bool, e
 }
 func (fakeGit) Handoff(string, string) (hub.Handoff, error) { return hub.Handoff{}, nil }
 
-type fakeAgents struct{}
+type fakeAgents struct{ work.Agents } // only what is used here
 
-func (fakeAgents) Completion(agent string) (string, error) {
+func (fakeAgents) Completion(agent, _ string) (string, error) {
 	if agent != "fake" {
 		return "", hub.Errorf(hub.CodeAgentUnconfigured, "%s is not configured", agent)
 	}
@@ -353,8 +353,8 @@ func (fakeAgents) Grace(string) time.Duration { return time.Millisecond }
 func (fakeAgents) Script(s work.Script) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: s.Terminal, Argv: []string{"/bin/sh"}}, nil
 }
-func (fakeAgents) Plan(l work.Launch) (hub.LaunchSpec, error) {
-	return hub.LaunchSpec{Terminal: l.Terminal}, nil
+func (fakeAgents) Plan(l work.Launch) (work.Planned, error) {
+	return work.Planned{Spec: hub.LaunchSpec{Terminal: l.Terminal}}, nil
 }
 
 type fakeAuthority struct{ dir string }
@@ -369,12 +369,13 @@ func (a fakeAuthority) Private(hub.TerminalID) (string, error)           { retur
 // fakeTerminals has processes that live until they are stopped. While held is
 // set, launches wait for release.
 type fakeTerminals struct {
-	mu      sync.Mutex
-	ended   map[hub.TerminalID]chan struct{} // guarded by mu
-	hold    chan struct{}                    // launches wait until it is closed
-	entered chan struct{}                    // gets one value per launch
-	lose    bool
-	text    string
+	work.Terminals // only what is used here
+	mu             sync.Mutex
+	ended          map[hub.TerminalID]chan struct{} // guarded by mu
+	hold           chan struct{}                    // launches wait until it is closed
+	entered        chan struct{}                    // gets one value per launch
+	lose           bool
+	text           string
 }
 
 func newFakeTerminals() *fakeTerminals {
@@ -442,7 +443,22 @@ func (f *fakeTerminals) Stop(_ context.Context, in hub.Incarnation, _ time.Durat
 }
 
 func (f *fakeTerminals) Tail(context.Context, hub.TerminalID, int) (hub.OutputTail, error) {
-	return hub.OutputTail{Data: []byte(f.text)}, nil
+	return hub.OutputTail{Data: []byte(f.text), Total: int64(len(f.text))}, nil
 }
+
+func (fakeAgents) HasTranscript(string) bool { return false }
+
+func (fakeAgents) Event(_, _ string, raw []byte) (hub.AgentEvent, string, error) {
+	if len(raw) > 0 && !json.Valid(raw) {
+		return hub.AgentEvent{}, "", hub.Invalid("data", "is no JSON")
+	}
+	return hub.AgentEvent{Kind: hub.AgentTurnStarted}, "fake", nil
+}
+
+func (fakeAgents) List() []hub.AgentFacts {
+	return []hub.AgentFacts{{Name: "fake", Modes: []string{"headless"}, DefaultMode: "headless", Program: "/bin/fake", Completion: "report"}}
+}
+
+func (fakeAgents) Version(context.Context, string) (string, error) { return "1.0", nil }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

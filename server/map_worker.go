@@ -11,7 +11,7 @@ func startInput(task hub.TaskID, b api.WorkerStart) work.StartInput {
 		Task: task, On: b.On, RetryOf: hub.DispatchID(b.RetryOf), Quiet: b.Reports == api.History, NoWait: b.NoWait,
 		Spec: hub.StartSpec{
 			Worktree: b.Worktree, CurrentDir: b.CurrentDir, Repo: b.Repo, Name: b.Name, Base: b.Base, Parent: b.Parent,
-			Agent: b.Agent, Terminal: hub.TerminalID(b.Terminal), Setup: string(b.Setup), DisplayName: b.DisplayName,
+			Agent: b.Agent, Mode: string(b.Mode), ResumeSession: b.ResumeSession, Terminal: hub.TerminalID(b.Terminal), Setup: string(b.Setup), DisplayName: b.DisplayName,
 			Comment: b.Comment, TimeoutMS: b.TimeoutMs,
 		},
 	}
@@ -96,16 +96,6 @@ func observationOf(o hub.Observation) api.Observation {
 	return api.Observation{
 		Link: api.ObservationLink(o.Link), Process: api.Liveness(o.Process), Attachment: api.ObservationAttachment(o.Attachment),
 		LastOutputAt: maybeAt(o.LastOutputAt), LastReportAt: maybeAt(o.LastReportAt), WaitingFor: null(o.WaitingFor), Usage: o.Usage, Lost: o.Lost,
-		ExitCode: o.ExitCode, ObservedAt: maybeAt(o.ObservedAt),
+		SessionId: o.Session, ExitCode: o.ExitCode, ObservedAt: maybeAt(o.ObservedAt),
 	}
-}
-
-func outputPage(p hub.OutputPage) api.OutputPage {
-	out := api.OutputPage{
-		DispatchId: string(p.Dispatch), Source: api.OutputPageSource(p.Source), SourceIdentity: p.SourceIdentity, Provider: p.Provider,
-		Server: serverOf(p.Server), OwnerEpoch: p.OwnerEpoch, Cursor: p.Cursor, FallbackReason: p.FallbackReason, Warnings: texts(p.Warnings),
-	}
-	out.Terminal.Text, out.Terminal.Truncated = p.Terminal.Text, p.Terminal.Truncated
-	out.Status.Worker, out.Status.Terminal = api.DispatchState(p.Status.Worker), api.Liveness(p.Status.Terminal)
-	return out
 }

@@ -79,7 +79,7 @@ const (
 
 func apiBody(id string) int64 {
 	switch id {
-	case "sendMessage", "sendMessages", "replyMessage":
+	case "sendMessage", "sendMessages", "replyMessage", "putAgentEvent":
 		return messageBody
 	case "createTask", "updateTask":
 		return taskBody

@@ -86,7 +86,7 @@ func (s peerHandlers) PeerStop(w http.ResponseWriter, r *http.Request, id peerap
 // holds.
 func (s peerHandlers) PeerOutput(w http.ResponseWriter, r *http.Request, id peerapi.DispatchParam, params peerapi.PeerOutputParams) {
 	page, err := s.cfg.Work.OutputFor(r.Context(), callOf(r).peer, hub.DispatchID(id), work.OutputQuery{
-		Source: params.Source, Limit: params.Limit, Cursor: params.Cursor,
+		Source: params.Source, Limit: params.Limit, Cursor: params.Cursor, WaitMS: params.WaitMs,
 	})
 	if err == nil {
 		page, err = fitting(page)
@@ -94,18 +94,19 @@ func (s peerHandlers) PeerOutput(w http.ResponseWriter, r *http.Request, id peer
 	s.reply(w, r, http.StatusOK, page, err)
 }
 
-// fitting leaves away the beginning of a page's text until it fits: control
-// characters take six bytes each in JSON.
+// fitting leaves away the beginning of a first page's text until it fits:
+// characters may take several bytes each in JSON. Pages behind a cursor are small
+// enough as they are.
 func fitting(page hub.OutputPage) (hub.OutputPage, error) {
 	for {
 		raw, err := encode(page)
-		if err != nil || len(raw) <= maxPeerAnswer || page.Terminal.Text == "" {
+		if err != nil || len(raw) <= maxPeerAnswer || page.Terminal == nil || page.Terminal.Text == "" {
 			return page, err
 		}
 		text := page.Terminal.Text[(len(page.Terminal.Text)+1)/2:]
 		for text != "" && !utf8.RuneStart(text[0]) {
 			text = text[1:]
 		}
-		page.Terminal.Text, page.Terminal.Truncated = text, true
+		page.Terminal = &hub.TerminalText{Text: text, Truncated: true}
 	}
 }

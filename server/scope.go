@@ -60,6 +60,10 @@ var apiScopes = map[string]kinds{
 	"stopWorker":     operator,
 	"abandonWorker":  operator,
 	"readOutput":     reads,
+	"putAgentEvent":  worker,
+
+	"listAgents": reads,
+	"testAgent":  operator,
 
 	"sendMessage":  operator | worker,
 	"sendMessages": operator | worker,

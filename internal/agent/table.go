@@ -82,6 +82,10 @@ func (t *Table) Lookup(name string) (Launcher, error) {
 	return l, nil
 }
 
+// Kind is the built-in agent whose ways the named one has, or its own name; ""
+// for one that is not configured.
+func (t *Table) Kind(name string) string { return t.entries[name].launcher.Kind }
+
 // VersionCommand is the argv that prints the version of an agent's program,
 // with an absolute program; nil for an agent without one. The errors are those
 // of Lookup.

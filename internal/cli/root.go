@@ -25,8 +25,8 @@ func (a *app) root() *cobra.Command {
 	root.PersistentPreRunE = a.checkGlobals
 	a.globalFlags(root.PersistentFlags())
 	root.AddCommand(
-		a.serveCommand(), a.superviseCommand(), a.versionCommand(), a.statusCommand(), a.configCommand(),
-		a.runCommand(), a.taskCommand(), a.workerCommand(),
+		a.serveCommand(), a.superviseCommand(), a.hookCommand(), a.versionCommand(), a.statusCommand(), a.configCommand(),
+		a.runCommand(), a.taskCommand(), a.workerCommand(), a.agentCommand(),
 		a.sendCommand(), a.doneCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(), a.requestCommand(),
 		a.peerCommand(), a.repoCommand(), a.worktreeCommand(),
 	)

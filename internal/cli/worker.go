@@ -77,26 +77,6 @@ func printDispatch(p *printer, out *client.DispatchDetail) {
 	printLeftovers(p, out.Receipt.ResidualResources, out.Receipt.NextCommands)
 }
 
-func (a *app) workerRead() *cobra.Command {
-	var page client.Page
-	var source string
-	cmd := &cobra.Command{
-		Use: "read DISPATCH", Short: "Read the worker's output", Args: exactly("DISPATCH"),
-		Long:    "Prints the end of the output, without control sequences and with tokens redacted.\nIt is the worker's word, not the hub's.",
-		Example: "wavehub worker read " + exampleDispatch + "\nwavehub worker read " + exampleDispatch + " --source terminal --limit 4096",
-	}
-	cmd.Flags().StringVar(&source, "source", "", "auto or terminal; transcript is not read yet")
-	cmd.Flags().StringVar(&page.Cursor, "cursor", "", "reserved: output has one page so far, so no cursor is valid")
-	cmd.Flags().IntVar(&page.Limit, "limit", 0, "bytes of terminal output (0: the hub's default)")
-	cmd.RunE = verb[client.OutputPage]{
-		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.OutputPage, error) {
-			return s.Output(ctx, args[0], source, page, opts...)
-		},
-		human: func(p *printer, out *client.OutputPage) { p.text(out.Terminal.Text) },
-	}.runE(a)
-	return cmd
-}
-
 func (a *app) workerStop() *cobra.Command {
 	cmd := mark(&cobra.Command{
 		Use: "stop DISPATCH", Short: "Fence the Dispatch and end exactly its process tree", Args: exactly("DISPATCH"),

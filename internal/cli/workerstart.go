@@ -11,9 +11,9 @@ import (
 )
 
 type startFlags struct {
-	task           string
-	in             client.WorkerStart
-	setup, reports string
+	task                 string
+	in                   client.WorkerStart
+	mode, setup, reports string
 }
 
 func (a *app) workerStart() *cobra.Command {
@@ -46,6 +46,8 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.in.Base, "base", "", "ref that the new worktree starts from")
 	flags.StringVar(&f.in.Parent, "parent", "", "parent worktree of new-child: id:…")
 	flags.StringVar(&f.in.Agent, "agent", "", "launcher to start, such as sh, claude or codex")
+	flags.StringVar(&f.mode, "mode", "", "tui (in a terminal) or headless (default: the launcher's)")
+	flags.BoolVar(&f.in.ResumeSession, "resume-session", false, "with --retry-of: the agent goes on with its own session")
 	flags.StringVar(&f.in.Terminal, "terminal", "", "existing terminal to use instead of --agent (not offered yet)")
 	flags.StringVar(&f.setup, "setup", "", "the repository's setup hook: run, skip or inherit; where there is a hook, only skip is offered yet")
 	flags.StringVar(&f.in.DisplayName, "display-name", "", "name to show to people")
@@ -64,7 +66,7 @@ func (a *app) startWorker(cmd *cobra.Command, f *startFlags) func(context.Contex
 			return nil, misused(cmd, "needs --worktree: current, new-child, new-top-level, id:…, path:… or a name")
 		}
 		in := f.in
-		in.Setup, in.Reports, in.TimeoutMs = client.WorkerStartSetup(f.setup), client.WorkerStartReports(f.reports), a.waitMS()
+		in.Mode, in.Setup, in.Reports, in.TimeoutMs = client.WorkerStartMode(f.mode), client.WorkerStartSetup(f.setup), client.WorkerStartReports(f.reports), a.waitMS()
 		if placedByFolder(in) {
 			dir, err := os.Getwd()
 			if err != nil {

@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/agent"
+	"github.com/wavehub/wavehub/internal/agent/transcript"
 	"github.com/wavehub/wavehub/internal/config"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/proc"
@@ -78,13 +80,57 @@ func (a agents) Plan(in work.Launch) (work.Planned, error) {
 	if err := writeFiles(plan); err != nil {
 		return work.Planned{}, err
 	}
-	return work.Planned{
-		PTY: plan.PTY, Ready: string(plan.Ready), Result: plan.Result, Session: plan.Session, Paste: plan.Paste,
-		Spec: hub.LaunchSpec{
-			Terminal: in.Terminal, Argv: plan.Argv, Stdin: plan.Stdin, Dir: in.Dir, Env: a.environment(plan.Env),
-			// plan.PTY asks for a terminal: its size belongs here.
-		},
-	}, nil
+	out := work.Planned{
+		Ready: string(plan.Ready), Stream: plan.Result, Paste: plan.Paste, Session: a.session(in.Agent, plan),
+		Spec: hub.LaunchSpec{Terminal: in.Terminal, Argv: plan.Argv, Stdin: plan.Stdin, Dir: in.Dir, Env: a.environment(plan.Env)},
+	}
+	if plan.PTY {
+		out.Spec.PTY = &hub.TerminalSize{Rows: 40, Cols: 120}
+	}
+	return out, nil
+}
+
+// session is what is known of an agent's session before it runs. Some keep no
+// file: what they write to their output is their record.
+func (a agents) session(name string, plan agent.Plan) hub.AgentSession {
+	s := hub.AgentSession{ID: plan.Session}
+	if a.HasTranscript(name) {
+		s.Provider = a.table.Kind(name)
+		s.Output = plan.Result == agent.StreamGrok || plan.Result == agent.StreamOpencode
+	}
+	return s
+}
+
+func (a agents) HasTranscript(name string) bool {
+	return slices.Contains(transcript.Providers(), a.table.Kind(name))
+}
+
+func (a agents) Event(name, event string, raw []byte) (hub.AgentEvent, string, error) {
+	kind := a.table.Kind(name)
+	e, err := agent.Event(kind, event, raw)
+	return e, kind, err
+}
+
+func (a agents) TitleState(name, title, osc string) (hub.AgentEventKind, bool) {
+	return agent.TitleState(a.table.Kind(name), title, osc)
+}
+
+func (agents) Stream(kind string) (work.Stream, error) { return agent.NewStream(kind) }
+
+func (a agents) List() []hub.AgentFacts {
+	facts := a.table.List()
+	out := make([]hub.AgentFacts, len(facts))
+	for i, f := range facts {
+		modes := make([]string, len(f.Modes))
+		for j, m := range f.Modes {
+			modes[j] = string(m)
+		}
+		out[i] = hub.AgentFacts{
+			Name: f.Name, BuiltIn: f.BuiltIn, Modes: modes, DefaultMode: string(f.Default), Program: f.Program, Missing: f.Missing,
+			Completion: string(f.Completion),
+		}
+	}
+	return out
 }
 
 func (a agents) Script(in work.Script) (hub.LaunchSpec, error) {

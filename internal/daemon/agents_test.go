@@ -54,7 +54,7 @@ func TestPlanPassesEverythingOn(t *testing.T) {
 	}
 	settings := filepath.Join(private, "claude-settings.json")
 	if !slices.Equal(plan.Spec.Argv, []string{program, "-q", "--settings", settings, "--session-id", "0-1"}) || string(plan.Spec.Stdin) != "do it" ||
-		plan.PTY || plan.Result != "claude-stream" || plan.Session != "0-1" || plan.Ready != "launch" || plan.Spec.Dir != "/w" {
+		plan.Spec.PTY != nil || plan.Stream != "claude-stream" || plan.Session != (hub.AgentSession{Provider: "claude", ID: "0-1"}) || plan.Ready != "launch" || plan.Spec.Dir != "/w" {
 		t.Errorf("headless %+v", plan)
 	}
 	if raw, err := os.ReadFile(settings); err != nil || !strings.Contains(string(raw), `\"/opt/wavehub/bin/wavehub\" hook claude Stop`) {
@@ -64,7 +64,7 @@ func TestPlanPassesEverythingOn(t *testing.T) {
 	if plan, err = a.Plan(in); err != nil {
 		t.Fatal(err)
 	}
-	if !plan.PTY || string(plan.Paste) != "do it" || plan.Session != "0-2" || plan.Ready != "title" || plan.Spec.Stdin != nil {
+	if plan.Spec.PTY == nil || string(plan.Paste) != "do it" || plan.Session.ID != "0-2" || plan.Ready != "title" || plan.Spec.Stdin != nil {
 		t.Errorf("tui %+v", plan)
 	}
 	for _, want := range []string{"A=b", "TERM=xterm-256color", "COLORTERM=truecolor", "WAVEHUB_TERMINAL_ID=term_1"} {

@@ -32,7 +32,7 @@ func arriveOwner(tx store.Tx, peer hub.Peer, it hub.Item) (arrival, error) {
 		return arriveAnswer(tx, a, it)
 	case hub.ItemQuestionClosed:
 		return arriveClosed(tx, a, it)
-	case hub.ItemExit, hub.ItemStopped, hub.ItemFence:
+	case hub.ItemExit, hub.ItemStopped, hub.ItemFence, hub.ItemWaiting:
 	}
 	return arrival{}, refusef("a home cannot send a %s", it.Kind)
 }

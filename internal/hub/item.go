@@ -14,7 +14,7 @@ type ItemKind string
 
 // The kinds of items. Payload by kind:
 // message: Message; exit: ExitItem; stopped: StopItem; answer: AnswerItem;
-// question_closed: ClosedItem; fence: FenceItem.
+// question_closed: ClosedItem; fence: FenceItem; worker_waiting: WaitingItem.
 const (
 	ItemMessage        ItemKind = "message"
 	ItemExit           ItemKind = "exit"
@@ -22,6 +22,7 @@ const (
 	ItemAnswer         ItemKind = "answer"
 	ItemQuestionClosed ItemKind = "question_closed"
 	ItemFence          ItemKind = "fence"
+	ItemWaiting        ItemKind = "worker_waiting"
 )
 
 // Item is one entry of a Dispatch's relay queue. Seq counts from 1 without
@@ -80,6 +81,12 @@ type ExitItem struct {
 	Incarnation Incarnation `json:"incarnation"`
 	ExitCode    *int        `json:"exit_code"`
 	Signal      string      `json:"signal,omitempty"`
+}
+
+// WaitingItem says that a worker began to wait for a person.
+type WaitingItem struct {
+	WaitingFor string `json:"waiting_for"` // prompt, permission
+	Detail     string `json:"detail"`      // the agent's own words
 }
 
 // StopItem is the owner's evidence about a stop that the home fenced.

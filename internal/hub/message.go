@@ -91,6 +91,20 @@ func PlainText(raw []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD")
 }
 
+// Cut is text of at most max bytes, with a mark where something is left out. Its
+// last character stays whole.
+func Cut(text string, max int) string {
+	const mark = " […]"
+	if len(text) <= max {
+		return text
+	}
+	end := max - len(mark)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + mark
+}
+
 // CheckMessage refuses a complete message over the limits; the hub that accepts
 // it and the one that imports it ask the same.
 func CheckMessage(m Message) error {

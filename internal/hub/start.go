@@ -23,18 +23,22 @@ const (
 // new-child, new-top-level, id:…, path:… or an exact name. It crosses hubs
 // with Task and Prompt filled in.
 type StartSpec struct {
-	Worktree    string     `json:"worktree"`
-	CurrentDir  string     `json:"current_dir,omitempty"` // the caller's directory, for current and defaults
-	Repo        string     `json:"repo,omitempty"`
-	Name        string     `json:"name,omitempty"`
-	Base        string     `json:"base,omitempty"`
-	Parent      string     `json:"parent,omitempty"`
-	Agent       string     `json:"agent,omitempty"`
-	Terminal    TerminalID `json:"terminal,omitempty"`
-	Setup       string     `json:"setup,omitempty"`
-	DisplayName string     `json:"display_name,omitempty"`
-	Comment     string     `json:"comment,omitempty"`
-	TimeoutMS   int64      `json:"timeout_ms,omitempty"`
+	Worktree   string `json:"worktree"`
+	CurrentDir string `json:"current_dir,omitempty"` // the caller's directory, for current and defaults
+	Repo       string `json:"repo,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Base       string `json:"base,omitempty"`
+	Parent     string `json:"parent,omitempty"`
+	Agent      string `json:"agent,omitempty"`
+	Mode       string `json:"mode,omitempty"` // tui, headless; "" is the launcher's default
+	// ResumeSession lets the agent go on with its own session of the Dispatch
+	// that is retried.
+	ResumeSession bool       `json:"resume_session,omitempty"`
+	Terminal      TerminalID `json:"terminal,omitempty"`
+	Setup         string     `json:"setup,omitempty"`
+	DisplayName   string     `json:"display_name,omitempty"`
+	Comment       string     `json:"comment,omitempty"`
+	TimeoutMS     int64      `json:"timeout_ms,omitempty"`
 }
 
 // DefaultStartTimeout is how long a start may take when the caller is silent.
@@ -53,6 +57,12 @@ func (s StartSpec) Check(remote bool) error {
 		return Invalid("worktree", "say where: current, new-child, new-top-level, id:…, path:… or a name")
 	case s.Terminal != "" && s.Agent != "":
 		return conflict("--terminal", "--agent")
+	case s.Terminal != "" && s.Mode != "":
+		return conflict("--terminal", "--mode")
+	case s.Terminal != "" && s.ResumeSession:
+		return conflict("--terminal", "--resume-session")
+	case s.Mode != "" && s.Mode != ModeTUI && s.Mode != ModeHeadless:
+		return Invalid("mode", "must be tui or headless")
 	case s.Terminal != "" && s.Setup != "":
 		return conflict("--terminal", "--setup")
 	case s.Terminal != "" && s.Name != "":
@@ -205,7 +215,8 @@ type Observation struct {
 	LastOutputAt Micros          `json:"last_output_at"`
 	LastReportAt Micros          `json:"last_report_at"`
 	WaitingFor   string          `json:"waiting_for"`
-	Usage        json.RawMessage `json:"usage,omitempty"` // by the worker's own count
+	Usage        json.RawMessage `json:"usage,omitempty"`      // by the worker's own count
+	Session      string          `json:"session_id,omitempty"` // the agent's own, as its CLI said
 	Lost         bool            `json:"lost"`
 	ExitCode     *int            `json:"exit_code"`
 	LastSeq      int64           `json:"last_seq"` // of the to_home queue; facts are applied only behind it
@@ -216,22 +227,34 @@ type Observation struct {
 	ObservedAt   Micros          `json:"observed_at"`
 }
 
-// OutputPage is one page of a worker's output.
+// OutputPage is one page of a worker's output: Transcript or Terminal is set, as
+// Source says. Cursor goes on behind it, in the same source; nil where there
+// will never be more.
 type OutputPage struct {
-	Dispatch       DispatchID   `json:"dispatch_id"`
-	Source         string       `json:"source"` // transcript, terminal
-	SourceIdentity string       `json:"source_identity"`
-	Provider       *string      `json:"provider"`
-	Server         Server       `json:"server"`
-	OwnerEpoch     int64        `json:"owner_epoch"`
-	Terminal       TerminalText `json:"terminal"`
-	Cursor         *string      `json:"cursor"`
-	Status         OutputStatus `json:"status"`
-	FallbackReason *string      `json:"fallback_reason"`
-	Warnings       []string     `json:"warnings"`
+	Dispatch       DispatchID      `json:"dispatch_id"`
+	Source         string          `json:"source"` // transcript, terminal
+	SourceIdentity string          `json:"source_identity"`
+	Provider       *string         `json:"provider"`
+	Server         Server          `json:"server"`
+	OwnerEpoch     int64           `json:"owner_epoch"`
+	Transcript     *TranscriptPage `json:"transcript,omitempty"`
+	Terminal       *TerminalText   `json:"terminal,omitempty"`
+	Archived       bool            `json:"archived,omitempty"` // kept of the end of a source that is gone
+	Cursor         *string         `json:"cursor"`
+	Status         OutputStatus    `json:"status"`
+	FallbackReason *string         `json:"fallback_reason"`
+	Warnings       []string        `json:"warnings"`
 }
 
-// TerminalText is the end of a terminal's output as text.
+// TranscriptPage is a part of a transcript. Limited says that more follows, or
+// that something was left out for its size.
+type TranscriptPage struct {
+	Messages []TranscriptMessage `json:"messages"`
+	Limited  bool                `json:"limited"`
+}
+
+// TerminalText is a part of a terminal's output as text. Truncated says that
+// something before it is not shown.
 type TerminalText struct {
 	Text      string `json:"text"`
 	Truncated bool   `json:"truncated"`
@@ -288,6 +311,7 @@ type Attachment struct {
 	Dir        string // the worker's directory
 	Process    *Incarnation
 	Completion string     // report, result, exit
+	Agent      AgentState // what its agent is and says of itself
 	ExitDone   bool       // the exit has been committed
 	Fence      *FenceItem // a stop that was asked for, until Fenced
 	Fenced     bool       // the stop has been carried out and its evidence committed
@@ -326,6 +350,7 @@ type PeerStart struct {
 	Title    string     `json:"title"`
 	Prompt   string     `json:"prompt"`
 	Spec     StartSpec  `json:"spec"`
+	RetryOf  DispatchID `json:"retry_of,omitempty"`
 	StoreID  string     `json:"store_id"` // the store it was addressed to
 	Epoch    int64      `json:"store_epoch"`
 	Depth    int        `json:"depth"`

@@ -28,6 +28,7 @@ type OutputQuery struct {
 	Source string
 	Limit  int
 	Cursor string
+	WaitMS int64
 }
 
 // Client asks peers over their peer API. A refusal of the peer is a *hub.Error
@@ -81,7 +82,7 @@ func (c *Client) Stop(ctx context.Context, peer hub.PeerID, key hub.RequestID, d
 // Output reads one page of a worker's output.
 func (c *Client) Output(ctx context.Context, peer hub.PeerID, d hub.DispatchID, q OutputQuery) (hub.OutputPage, error) {
 	return read[hub.OutputPage](ctx, c, peer, func(a *peerapi.Client, ctx context.Context) (*http.Response, error) {
-		params := &peerapi.PeerOutputParams{Source: q.Source, Limit: q.Limit, Cursor: q.Cursor}
+		params := &peerapi.PeerOutputParams{Source: q.Source, Limit: q.Limit, Cursor: q.Cursor, WaitMs: q.WaitMS}
 		return a.PeerOutput(ctx, string(d), params, dropUnset)
 	})
 }
@@ -90,7 +91,7 @@ func (c *Client) Output(ctx context.Context, peer hub.PeerID, d hub.DispatchID, 
 func dropUnset(_ context.Context, req *http.Request) error {
 	q := req.URL.Query()
 	for k := range q {
-		if v := q.Get(k); v == "" || k == "limit" && v == "0" {
+		if v := q.Get(k); v == "" || v == "0" && (k == "limit" || k == "wait_ms") {
 			q.Del(k)
 		}
 	}

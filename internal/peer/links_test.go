@@ -211,7 +211,7 @@ func TestOutputQueryLeavesOutDefaults(t *testing.T) {
 		writeJSON(w, 200, hub.OutputPage{})
 	})
 	id := home.only().ID
-	for want, q := range map[string]OutputQuery{"": {}, "cursor=c&limit=5&source=terminal": {"terminal", 5, "c"}} {
+	for want, q := range map[string]OutputQuery{"": {}, "cursor=c&limit=5&source=terminal&wait_ms=7": {"terminal", 5, "c", 7}} {
 		if _, err := home.client.Output(t.Context(), id, hub.NewDispatchID(), q); err != nil || got != want {
 			t.Errorf("%q %v, want %q", got, err, want)
 		}

@@ -19,6 +19,9 @@ var primitivesSQL string
 //go:embed migrations/0005_verify.sql
 var verifySQL string
 
+//go:embed migrations/0008_agents.sql
+var agentsSQL string
+
 // migration brings a schema of the version before it up to version. Released
 // migrations never change.
 type migration struct {
@@ -26,7 +29,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {5, verifySQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {5, verifySQL}, {8, agentsSQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

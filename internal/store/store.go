@@ -56,6 +56,8 @@ type Tx interface {
 	Relay
 	Peers
 	Repos
+	Outputs
+	Pools
 	Identity
 	Now() hub.Micros
 	Signal(hub.Signal)
@@ -75,6 +77,8 @@ type Rx interface {
 	RelayReader
 	PeerReader
 	RepoReader
+	OutputReader
+	PoolReader
 	Identity
 	Now() hub.Micros
 	Counts() (Counts, error)

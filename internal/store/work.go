@@ -115,6 +115,34 @@ type Holds interface {
 	PutBaseline(home hub.PeerID, t hub.TaskID, dir string, b hub.Baseline) error
 }
 
+// OutputReader reads what was kept of the ends of outputs.
+type OutputReader interface {
+	ArchivedOutput(home hub.PeerID, d hub.DispatchID) (hub.ArchivedOutput, bool, error)
+}
+
+// Outputs keeps the ends of outputs.
+type Outputs interface {
+	OutputReader
+	// PutArchivedOutput replaces what was kept before.
+	PutArchivedOutput(home hub.PeerID, d hub.DispatchID, out hub.ArchivedOutput) error
+}
+
+// PoolReader reads how providers treat agents.
+type PoolReader interface {
+	// AgentPool is the zero pool of that agent if nothing is on record.
+	AgentPool(agent string) (hub.AgentPool, error)
+	// AgentPools are those on record, by name.
+	AgentPools() ([]hub.AgentPool, error)
+}
+
+// Pools keeps how providers treat agents.
+type Pools interface {
+	PoolReader
+	SaveAgentPool(hub.AgentPool) error
+	// DropAgentPool is no error if nothing is on record.
+	DropAgentPool(agent string) error
+}
+
 // RepoReader reads repositories and worktrees.
 type RepoReader interface {
 	Repo(hub.RepoID) (hub.Repo, error)

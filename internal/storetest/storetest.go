@@ -29,7 +29,7 @@ func Run(t *testing.T, o Options) {
 		{"Tasks", tasks}, {"TaskPages", taskPages}, {"Abbreviations", abbreviations},
 		{"Dispatches", dispatches}, {"DispatchFilters", dispatchFilters}, {"SwapRace", swapRace},
 		{"Attachments", attachments}, {"Holds", holds}, {"Beside", beside}, {"Posted", posted}, {"OpenAttachments", openAttachments},
-		{"Repos", repos}, {"Worktrees", worktrees},
+		{"Repos", repos}, {"Worktrees", worktrees}, {"Outputs", outputs}, {"AgentPools", pools},
 		{"Mailboxes", mailboxes}, {"Append", appendMail}, {"Batches", batches}, {"History", history},
 		{"Verdicts", verdicts}, {"Deliveries", deliveries}, {"Questions", questions},
 		{"Queues", queues}, {"QueueReads", queueReads}, {"Cursors", cursors},
@@ -149,6 +149,8 @@ func fill(v reflect.Value, n *int) {
 		v.SetString("text-" + string(rune('a'+*n%26)) + "-" + itoa(*n) + " ü'\"\n")
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(*n) + 1<<40)
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + 0.5)
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Pointer:

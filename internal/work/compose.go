@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/google/uuid"
+
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
@@ -14,6 +16,7 @@ func (s *Service) newAttachment(p place, in hub.PeerStart, home hub.PeerID, key 
 	return hub.Attachment{
 		Dispatch: in.Dispatch, Task: in.Task, Run: in.Run, Home: home, Request: key, Spec: in.Spec,
 		Capability: hub.CapActive, Terminal: hub.NewTerminalID(), Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent, Checks: in.Checks,
+		Agent: hub.AgentState{Session: hub.AgentSession{ID: p.resume}},
 		Receipt: hub.Receipt{
 			Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 			Stage: hub.StageAccepted, Server: hub.Server{Name: s.Name}, Setup: p.setup, TimeoutMS: startTimeout(in.Spec).Milliseconds(),
@@ -86,7 +89,7 @@ func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt
 	if err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
-	return s.launch(ctx, &a, plan.Spec)
+	return s.launch(ctx, &a, plan)
 }
 
 func (s *Service) makeWorktree(ctx context.Context, a *hub.Attachment, p place) error {
@@ -157,6 +160,7 @@ func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) 
 	}
 	return s.Agents.Plan(Launch{
 		Agent: a.Spec.Agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: prompt,
+		Mode: a.Spec.Mode, Resume: a.Agent.Session.ID, Session: uuid.NewString(),
 		Env: map[string]string{
 			"WAVEHUB_TERMINAL_ID":   string(a.Terminal),
 			"WAVEHUB_BIN":           s.Bin,
@@ -167,8 +171,8 @@ func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) 
 
 // launch starts the process; the supervisor's durable record is the proof that
 // it has its input.
-func (s *Service) launch(ctx context.Context, a *hub.Attachment, spec hub.LaunchSpec) (hub.Receipt, hub.EventKind) {
-	if err := s.stage(ctx, a, hub.StageInputDelivering, nil); err != nil {
+func (s *Service) launch(ctx context.Context, a *hub.Attachment, plan Planned) (hub.Receipt, hub.EventKind) {
+	if err := s.stage(ctx, a, hub.StageInputDelivering, func(a *hub.Attachment) { a.Agent = agentOf(plan) }); err != nil {
 		return s.failed(*a, err), hub.EvStartFailed
 	}
 	terminal := s.resource("terminal", "attempted", "agent", string(a.Terminal))
@@ -178,7 +182,7 @@ func (s *Service) launch(ctx context.Context, a *hub.Attachment, spec hub.Launch
 		a.Receipt.Residuals = a.Receipt.Effects
 		return s.failed(*a, err), hub.EvStartFailed
 	}
-	in, err := s.Terminals.Launch(ctx, spec)
+	in, err := s.Terminals.Launch(ctx, plan.Spec)
 	if hub.IsCode(err, hub.CodeOutcomeUnknown) {
 		return s.unknown(*a, err), hub.EvStartLost
 	}
@@ -192,6 +196,15 @@ func (s *Service) launch(ctx context.Context, a *hub.Attachment, spec hub.Launch
 	}
 	s.watch(*a)
 	return a.Receipt, hub.EvStarted
+}
+
+// agentOf is what is known of an agent before it runs.
+func agentOf(plan Planned) hub.AgentState {
+	mode := hub.ModeHeadless
+	if plan.Spec.PTY != nil {
+		mode = hub.ModeTUI
+	}
+	return hub.AgentState{Mode: mode, Stream: plan.Stream, Session: plan.Session}
 }
 
 // residuals copies, for a closure may run twice.

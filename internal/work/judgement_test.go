@@ -46,7 +46,7 @@ func (m *machine) homeOf(r work.Remote, terms work.Terminals, workers int) *work
 	jobs := group.New(context.Background())
 	m.t.Cleanup(func() { jobs.Stop(10 * time.Millisecond) })
 	return work.New(work.Config{
-		Store: m.store, Gate: receipt.NewGate(m.store, jobs.Go), Terminals: terms, Git: m.trees, Agents: launchers{}, Authority: authority{},
+		Store: m.store, Gate: receipt.NewGate(m.store, jobs.Go), Terminals: terms, Git: m.trees, Agents: launchers{}, Authority: authority{}, Transcripts: m.notes,
 		Bus: m.bus, Spawn: jobs.Go, Name: "mac", Bin: "/bin/wavehub", StoreID: "store_1", Epoch: 1, Log: slog.New(slog.DiscardHandler),
 		AnswerLost: func(err error) bool { return errors.Is(err, errLost) },
 		LinkUp:     func(hub.PeerID) bool { return false }, Remote: r, Workers: workers,

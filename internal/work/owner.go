@@ -46,7 +46,12 @@ func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStar
 	if path, ok := strings.CutPrefix(in.Spec.Worktree, "path:"); ok && !grantsPath(home.Grants, path) {
 		return place{}, errNotGranted
 	}
-	return s.resolve(ctx, in.Spec, &home.Grants)
+	p, err := s.resolve(ctx, in.Spec, &home.Grants)
+	if err != nil {
+		return p, err
+	}
+	p.resume, err = s.resumable(ctx, home.ID, in.RetryOf, in.Spec)
+	return p, err
 }
 
 // StartFor starts a worker for a home's Dispatch: the same composition as for a

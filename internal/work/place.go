@@ -18,6 +18,7 @@ type place struct {
 	worktree hub.Worktree // the existing one, or the id and name of the new one
 	dir      string
 	agent    string // completion of the launcher
+	resume   string // session that the agent goes on with
 	setup    hub.SetupReport
 	defaults []hub.Default
 }
@@ -30,7 +31,7 @@ func (s *Service) resolve(ctx context.Context, spec hub.StartSpec, granted *hub.
 		return p, hub.Errorf(hub.CodeTerminalNotFound, "%s is no terminal that a Dispatch can use", spec.Terminal)
 	}
 	var err error
-	if p.agent, err = s.Agents.Completion(spec.Agent, ""); err != nil {
+	if p.agent, err = s.Agents.Completion(spec.Agent, spec.Mode); err != nil {
 		return p, err
 	}
 	if spec.New() {
@@ -45,6 +46,27 @@ func (s *Service) resolve(ctx context.Context, spec hub.StartSpec, granted *hub.
 		err = withinGrant(p, *granted)
 	}
 	return p, err
+}
+
+// resumable is the agent's own session of the Dispatch that is retried, at this
+// hub; home is as in Attachment.
+func (s *Service) resumable(ctx context.Context, home hub.PeerID, retryOf hub.DispatchID, spec hub.StartSpec) (string, error) {
+	if !spec.ResumeSession {
+		return "", nil
+	}
+	if retryOf == "" {
+		return "", hub.Invalid("resume_session", "--resume-session needs --retry-of: it is the session of that Dispatch")
+	}
+	a, err := s.attachment(ctx, home, retryOf)
+	if err != nil && !hub.IsCode(err, hub.CodeDispatchNotFound) {
+		return "", err
+	}
+	if a.Agent.Session.ID == "" || a.Spec.Agent != spec.Agent {
+		e := hub.Errorf(hub.CodeCapabilityUnsupported, "%s has no session here that %s could go on with", retryOf, spec.Agent)
+		e.Hint = "start it without --resume-session; the agent begins anew"
+		return "", e
+	}
+	return a.Agent.Session.ID, nil
 }
 
 func (s *Service) resolveNew(ctx context.Context, p *place) error {

@@ -87,8 +87,16 @@ func (s *Service) present(a hub.Attachment, obs hub.Observation) hub.Observation
 		s.beats.forget(who)
 		return obs
 	}
-	if x, ok := s.beats.of(who); ok {
-		obs.WaitingFor, obs.Usage, obs.LastReportAt = x.WaitingFor, x.Usage, max(obs.LastReportAt, x.at)
+	x, ok := s.beats.of(who)
+	if !ok {
+		return obs
+	}
+	obs.LastReportAt = max(obs.LastReportAt, x.at)
+	if x.WaitingFor != "" {
+		obs.WaitingFor = x.WaitingFor
+	}
+	if x.Usage != nil {
+		obs.Usage = x.Usage
 	}
 	return obs
 }

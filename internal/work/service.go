@@ -26,6 +26,15 @@ type Terminals interface {
 	// Remove forgets a terminal whose process is proven to have ended, or never
 	// to start.
 	Remove(hub.TerminalID) error
+	// Output is what was written behind an offset, of what is still kept.
+	Output(ctx context.Context, id hub.TerminalID, from int64, maxBytes int) (hub.OutputRange, error)
+	// AwaitOutput waits until more than after bytes have been written, or the
+	// process has ended.
+	AwaitOutput(ctx context.Context, in hub.Incarnation, after int64) (total int64, err error)
+	// State is what a live terminal says of itself.
+	State(ctx context.Context, in hub.Incarnation) (hub.TerminalState, error)
+	// Screen renders the terminal.
+	Screen(ctx context.Context, id hub.TerminalID, q hub.ScreenQuery) (hub.Screen, error)
 }
 
 // Folder is what a path turned out to be.
@@ -81,15 +90,14 @@ type Launch struct {
 	Session  string // the id of a new session, where the agent takes one
 }
 
-// Planned is what to start, and what to know of it: whether it needs a
-// terminal, the sign that it is ready, the kind of its output stream, its own
-// session's id where that is known before, and what to paste once it is ready.
+// Planned is what to start, and what to know of it: the sign that it is ready,
+// what it writes, its session as far as that is known before, and what to paste
+// once it is ready.
 type Planned struct {
 	Spec    hub.LaunchSpec
-	PTY     bool
 	Ready   string // launch, hook, title, quiescence
-	Result  string // "" for none
-	Session string
+	Stream  string // kind of its structured output, "" for none
+	Session hub.AgentSession
 	Paste   []byte
 }
 
@@ -113,6 +121,29 @@ type Agents interface {
 	// Script writes the file of a command line and returns how the platform's
 	// shell runs it: with a worker's environment, but without its capability.
 	Script(Script) (hub.LaunchSpec, error)
+	// Event is what a hook of the agent's own CLI said; provider is whose format
+	// its transcript has.
+	Event(agent, name string, raw []byte) (e hub.AgentEvent, provider string, err error)
+	// TitleState is what a terminal's title says of the agent in it.
+	TitleState(agent, title, osc string) (hub.AgentEventKind, bool)
+	// HasTranscript reports whether transcripts of the agent can be read.
+	HasTranscript(agent string) bool
+	// Stream reads structured output of a kind as it comes.
+	Stream(kind string) (Stream, error)
+	// List are the configured agents; Version runs the version command of one.
+	List() []hub.AgentFacts
+	Version(ctx context.Context, agent string) (string, error)
+}
+
+// Stream decodes an agent's structured output.
+type Stream interface {
+	Write([]byte) (int, error)
+	// End tells that the process is gone, behind all of its output: an agent
+	// without a terminal record has its result then.
+	End(exitCode int)
+	Session() string
+	// Result is the terminal record, once it has come.
+	Result() (hub.AgentResult, bool)
 }
 
 // Remote asks a peer as the owner of a Dispatch. An error that is
@@ -142,9 +173,12 @@ type Config struct {
 	Terminals Terminals
 	Git       Git
 	Agents    Agents
-	Remote    Remote
-	Authority Authority
-	Bus       Bus
+	// Transcripts reads agents' records; CursorKey signs places in output.
+	Transcripts Transcripts
+	CursorKey   []byte
+	Remote      Remote
+	Authority   Authority
+	Bus         Bus
 	// AnswerLost reports whether an error of Remote leaves the outcome open.
 	AnswerLost func(error) bool
 	// LinkUp reports whether the relay link to a peer is up.

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -92,9 +93,16 @@ func (s *Service) observe(ctx context.Context, a hub.Attachment) (hub.Observatio
 
 func (s *Service) look(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
 	obs := hub.Observation{
-		Link: "local", Process: hub.Unverifiable, Attachment: "present", LastReportAt: a.LastReportAt, WaitingFor: "unknown",
+		Link: "local", Process: hub.Unverifiable, Attachment: "present", LastReportAt: a.LastReportAt, WaitingFor: hub.WaitsForUnknown,
 		StartState: a.Receipt.State, FailedStage: a.Receipt.FailedStage, LastError: a.Receipt.LastError, Stage: a.Receipt.Stage,
-		ObservedAt: hub.MicrosOf(time.Now()),
+		ObservedAt: hub.MicrosOf(time.Now()), Session: a.Agent.Session.ID,
+	}
+	if a.Agent.Usage != nil {
+		raw, err := json.Marshal(a.Agent.Usage)
+		if err != nil {
+			return obs, err
+		}
+		obs.Usage = raw
 	}
 	if a.Process == nil {
 		if a.ExitDone {
@@ -108,10 +116,33 @@ func (s *Service) look(ctx context.Context, a hub.Attachment) (hub.Observation, 
 		return obs, nil // not being able to look proves nothing
 	}
 	obs.Process, obs.ExitCode, obs.LastOutputAt = st.Liveness, st.ExitCode, st.LastOutputAt
-	if st.Liveness == hub.Exited {
-		obs.WaitingFor = "none"
+	switch {
+	case st.Liveness == hub.Exited:
+		obs.WaitingFor = hub.WaitsForNone
+	case st.Liveness == hub.Live:
+		obs.WaitingFor = s.agentWaits(ctx, a)
 	}
 	return obs, nil
+}
+
+// agentWaits is what an agent waits for: what its hooks said last, unless its
+// terminal's title knows better. A turn that is interrupted fires no hook.
+func (s *Service) agentWaits(ctx context.Context, a hub.Attachment) string {
+	said := a.Agent.Waiting
+	if said == "" {
+		said = hub.WaitsForUnknown
+	}
+	if a.Agent.Mode != hub.ModeTUI {
+		return said
+	}
+	st, err := s.Terminals.State(ctx, *a.Process)
+	if err != nil {
+		return said // the title is a second opinion only
+	}
+	if kind, ok := s.Agents.TitleState(a.Spec.Agent, st.Title, st.Agent); ok {
+		return hub.WaitingFor(said, kind)
+	}
+	return said
 }
 
 // inspect asks the peer that owns the Dispatch and records what it proves.

@@ -73,7 +73,10 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 			if prompt, err = s.startableNow(ctx, in); err != nil {
 				return err
 			}
-			p, err = s.resolve(ctx, in.Spec, nil)
+			if p, err = s.resolve(ctx, in.Spec, nil); err != nil {
+				return err
+			}
+			p.resume, err = s.resumable(ctx, "", in.RetryOf, in.Spec)
 			return err
 		},
 		Begin: func(tx store.Tx) (hub.Receipt, error) {
@@ -121,8 +124,19 @@ func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p pl
 	return a.Receipt, dispatch.Attach(tx, a, sum)
 }
 
-// roomHere refuses a start over this hub's limits.
-func (s *Service) roomHere(tx store.AttachmentReader, agent string) error {
+// roomTx is what a start's limits are read from.
+type roomTx interface {
+	store.AttachmentReader
+	store.PoolReader
+	Now() hub.Micros
+}
+
+// roomHere refuses a start over this hub's limits, and one of an agent whose
+// provider is known to refuse work.
+func (s *Service) roomHere(tx roomTx, agent string) error {
+	if err := dispatch.PoolOpen(tx, agent, tx.Now()); err != nil {
+		return err
+	}
 	if err := roomUnder(tx, s.Workers, "this hub", func(hub.Attachment) bool { return true }); err != nil {
 		return err
 	}
@@ -130,7 +144,7 @@ func (s *Service) roomHere(tx store.AttachmentReader, agent string) error {
 }
 
 // roomFor refuses a peer's start over this hub's limits or the peer's grant.
-func (s *Service) roomFor(tx store.AttachmentReader, peer hub.Peer, agent string) error {
+func (s *Service) roomFor(tx roomTx, peer hub.Peer, agent string) error {
 	if err := s.roomHere(tx, agent); err != nil {
 		return err
 	}
@@ -228,7 +242,7 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 		}
 		t, err := rx.Task(in.Task)
 		*body = hub.PeerStart{
-			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec,
+			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec, RetryOf: in.RetryOf,
 			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Contract: hub.ContractFederation, Checks: t.Checks(),
 		}
 		return err

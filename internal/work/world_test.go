@@ -27,12 +27,13 @@ type machine struct {
 	bus   *signal.Bus
 	terms *terminals
 	trees *trees
+	notes *records
 	later atomic.Int64 // how far the store's clock is ahead, in microseconds
 }
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{t: t, bus: &signal.Bus{}, terms: &terminals{live: map[hub.TerminalID]*process{}}, trees: &trees{}}
+	m := &machine{t: t, bus: &signal.Bus{}, terms: &terminals{live: map[hub.TerminalID]*process{}}, trees: &trees{}, notes: &records{id: "first"}}
 	st, err := sqlite.Open(t.Context(), sqlite.Config{
 		Path: filepath.Join(t.TempDir(), "hub.db"),
 		Now:  func() hub.Micros { return hub.MicrosOf(time.Now()) + hub.Micros(m.later.Load()) },
@@ -72,9 +73,9 @@ func (m *machine) hubOf(st store.Store) *work.Service {
 	jobs := group.New(context.Background())
 	m.t.Cleanup(func() { jobs.Stop(10 * time.Millisecond) })
 	return work.New(work.Config{
-		Store: st, Gate: receipt.NewGate(st, jobs.Go), Terminals: m.terms, Git: m.trees, Agents: launchers{}, Authority: authority{},
+		Store: st, Gate: receipt.NewGate(st, jobs.Go), Terminals: m.terms, Git: m.trees, Agents: launchers{}, Authority: authority{}, Transcripts: m.notes,
 		Bus: m.bus, Spawn: jobs.Go, Name: "mac", Bin: "/bin/wavehub", StoreID: "store_1", Epoch: 1, Log: slog.New(slog.DiscardHandler),
-		AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false },
+		CursorKey: []byte("key"), AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false },
 	})
 }
 
@@ -164,6 +165,7 @@ type terminals struct {
 	mu       sync.Mutex
 	live     map[hub.TerminalID]*process // guarded by mu
 	launches int                         // guarded by mu
+	screens  screens
 }
 
 func (ts *terminals) Launch(_ context.Context, s hub.LaunchSpec) (hub.Incarnation, error) {
@@ -233,7 +235,10 @@ func (ts *terminals) Stop(ctx context.Context, in hub.Incarnation, _ time.Durati
 	}
 }
 
-func (ts *terminals) Tail(context.Context, hub.TerminalID, int) (hub.OutputTail, error) {
+func (ts *terminals) Tail(_ context.Context, id hub.TerminalID, _ int) (hub.OutputTail, error) {
+	if data, _, _ := ts.screens.output(id); data != nil {
+		return hub.OutputTail{Data: data, Total: int64(len(data))}, nil
+	}
 	return hub.OutputTail{Data: []byte("output whd_" + "0123456789012345678901234567890"), Total: 6}, nil
 }
 

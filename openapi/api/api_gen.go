@@ -1162,6 +1162,84 @@ func (e TaskUpdateState) Valid() bool {
 	}
 }
 
+// Defines values for TranscriptBlockKind.
+const (
+	TranscriptBlockKindImageRef   TranscriptBlockKind = "image_ref"
+	TranscriptBlockKindOther      TranscriptBlockKind = "other"
+	TranscriptBlockKindText       TranscriptBlockKind = "text"
+	TranscriptBlockKindThinking   TranscriptBlockKind = "thinking"
+	TranscriptBlockKindToolCall   TranscriptBlockKind = "tool_call"
+	TranscriptBlockKindToolResult TranscriptBlockKind = "tool_result"
+)
+
+// Valid indicates whether the value is a known member of the TranscriptBlockKind enum.
+func (e TranscriptBlockKind) Valid() bool {
+	switch e {
+	case TranscriptBlockKindImageRef:
+		return true
+	case TranscriptBlockKindOther:
+		return true
+	case TranscriptBlockKindText:
+		return true
+	case TranscriptBlockKindThinking:
+		return true
+	case TranscriptBlockKindToolCall:
+		return true
+	case TranscriptBlockKindToolResult:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TranscriptMessageRole.
+const (
+	TranscriptMessageRoleAssistant TranscriptMessageRole = "assistant"
+	TranscriptMessageRoleOther     TranscriptMessageRole = "other"
+	TranscriptMessageRoleSystem    TranscriptMessageRole = "system"
+	TranscriptMessageRoleTool      TranscriptMessageRole = "tool"
+	TranscriptMessageRoleUser      TranscriptMessageRole = "user"
+)
+
+// Valid indicates whether the value is a known member of the TranscriptMessageRole enum.
+func (e TranscriptMessageRole) Valid() bool {
+	switch e {
+	case TranscriptMessageRoleAssistant:
+		return true
+	case TranscriptMessageRoleOther:
+		return true
+	case TranscriptMessageRoleSystem:
+		return true
+	case TranscriptMessageRoleTool:
+		return true
+	case TranscriptMessageRoleUser:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UsageSource.
+const (
+	UsageSourceEstimated UsageSource = "estimated"
+	UsageSourceReported  UsageSource = "reported"
+	UsageSourceUnknown   UsageSource = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the UsageSource enum.
+func (e UsageSource) Valid() bool {
+	switch e {
+	case UsageSourceEstimated:
+		return true
+	case UsageSourceReported:
+		return true
+	case UsageSourceUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for VerificationReason.
 const (
 	VerificationReasonLost         VerificationReason = "lost"
@@ -1177,6 +1255,24 @@ func (e VerificationReason) Valid() bool {
 	case VerificationReasonTimeout:
 		return true
 	case VerificationReasonUnverifiable:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkerStartMode.
+const (
+	Headless WorkerStartMode = "headless"
+	Tui      WorkerStartMode = "tui"
+)
+
+// Valid indicates whether the value is a known member of the WorkerStartMode enum.
+func (e WorkerStartMode) Valid() bool {
+	switch e {
+	case Headless:
+		return true
+	case Tui:
 		return true
 	default:
 		return false
@@ -1259,6 +1355,59 @@ func (e ListMailboxParamsMode) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// Agent defines model for Agent.
+type Agent struct {
+	BuiltIn bool `json:"built_in"`
+
+	// ClosedBecause rate_limited or quota_exhausted
+	ClosedBecause *string `json:"closed_because"`
+
+	// ClosedUntil Starts are refused until then.
+	ClosedUntil *string `json:"closed_until"`
+	Completion  string  `json:"completion"`
+	DefaultMode string  `json:"default_mode"`
+
+	// Missing Why it cannot be used.
+	Missing *string  `json:"missing"`
+	Modes   []string `json:"modes"`
+	Name    string   `json:"name"`
+
+	// Program Absolute; null where it is missing.
+	Program *string `json:"program"`
+
+	// Version As the last test found it.
+	Version *string `json:"version,omitempty"`
+}
+
+// AgentEvent defines model for AgentEvent.
+type AgentEvent struct {
+	// Data The JSON that the hook got.
+	Data string `json:"data,omitempty"`
+
+	// Event The name of the hook, as the agent's CLI has it.
+	Event string `json:"event"`
+}
+
+// AgentEventResult defines model for AgentEventResult.
+type AgentEventResult struct {
+	DispatchId string `json:"dispatch_id"`
+
+	// Kind What the hub took it for; other for nothing.
+	Kind string `json:"kind"`
+}
+
+// AgentPage defines model for AgentPage.
+type AgentPage struct {
+	Agents     []Agent `json:"agents"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AgentTested defines model for AgentTested.
+type AgentTested struct {
+	Agent    Agent    `json:"agent"`
+	Mutation Mutation `json:"mutation"`
 }
 
 // Answer defines model for Answer.
@@ -1612,6 +1761,9 @@ type Observation struct {
 	ObservedAt   *string               `json:"observed_at,omitempty"`
 	Process      Liveness              `json:"process"`
 
+	// SessionId The agent's own id of its session, as its CLI said.
+	SessionId string `json:"session_id,omitempty"`
+
 	// Usage By the worker's own count.
 	Usage      json.RawMessage `json:"usage,omitempty"`
 	WaitingFor *string         `json:"waiting_for"`
@@ -1625,6 +1777,8 @@ type ObservationLink string
 
 // OutputPage defines model for OutputPage.
 type OutputPage struct {
+	// Archived The source is gone; this is what was kept of its end.
+	Archived       bool             `json:"archived,omitempty"`
 	Cursor         *string          `json:"cursor"`
 	DispatchId     string           `json:"dispatch_id"`
 	FallbackReason *string          `json:"fallback_reason"`
@@ -1637,15 +1791,32 @@ type OutputPage struct {
 		Terminal Liveness      `json:"terminal"`
 		Worker   DispatchState `json:"worker"`
 	} `json:"status"`
-	Terminal struct {
-		Text      string `json:"text"`
-		Truncated bool   `json:"truncated"`
-	} `json:"terminal,omitempty"`
-	Warnings []string `json:"warnings"`
+
+	// Terminal Only with source terminal.
+	Terminal *OutputTerminal `json:"terminal,omitempty"`
+
+	// Transcript Only with source transcript.
+	Transcript *OutputTranscript `json:"transcript,omitempty"`
+	Warnings   []string          `json:"warnings"`
 }
 
 // OutputPageSource defines model for OutputPage.Source.
 type OutputPageSource string
+
+// OutputTerminal defines model for OutputTerminal.
+type OutputTerminal struct {
+	Text      string `json:"text"`
+	Truncated bool   `json:"truncated"`
+}
+
+// OutputTranscript defines model for OutputTranscript.
+type OutputTranscript struct {
+	// Limited There is more behind next_cursor, or something was left out for its size.
+	Limited              bool                `json:"limited"`
+	Messages             []TranscriptMessage `json:"messages"`
+	NextCursor           *string             `json:"next_cursor"`
+	ReturnedMessageCount int                 `json:"returned_message_count"`
+}
 
 // Peer defines model for Peer.
 type Peer struct {
@@ -2073,6 +2244,44 @@ type TaskUpdate struct {
 // TaskUpdateState defines model for TaskUpdate.State.
 type TaskUpdateState string
 
+// TranscriptBlock defines model for TranscriptBlock.
+type TranscriptBlock struct {
+	CallId  string              `json:"call_id,omitempty"`
+	Input   json.RawMessage     `json:"input,omitempty"`
+	IsError bool                `json:"is_error,omitempty"`
+	Kind    TranscriptBlockKind `json:"kind"`
+	Name    string              `json:"name,omitempty"`
+	Text    string              `json:"text,omitempty"`
+}
+
+// TranscriptBlockKind defines model for TranscriptBlock.Kind.
+type TranscriptBlockKind string
+
+// TranscriptMessage One entry of the agent's own record of its session. It is the worker's word.
+type TranscriptMessage struct {
+	At     *string               `json:"at"`
+	Blocks []TranscriptBlock     `json:"blocks"`
+	Id     string                `json:"id"`
+	Role   TranscriptMessageRole `json:"role"`
+	Usage  *Usage                `json:"usage,omitempty"`
+}
+
+// TranscriptMessageRole defines model for TranscriptMessage.Role.
+type TranscriptMessageRole string
+
+// Usage Figures that the source does not give are null.
+type Usage struct {
+	CachedInputTokens *int64      `json:"cached_input_tokens"`
+	CostUsd           *float64    `json:"cost_usd"`
+	InputTokens       *int64      `json:"input_tokens"`
+	OutputTokens      *int64      `json:"output_tokens"`
+	ReasoningTokens   *int64      `json:"reasoning_tokens"`
+	Source            UsageSource `json:"source"`
+}
+
+// UsageSource defines model for Usage.Source.
+type UsageSource string
+
 // VerdictResult defines model for VerdictResult.
 type VerdictResult struct {
 	MessageId string  `json:"message_id"`
@@ -2108,22 +2317,31 @@ type WorkerStart struct {
 	// CurrentDir The caller's directory, for current and defaults.
 	CurrentDir  string `json:"current_dir,omitempty"`
 	DisplayName string `json:"display_name,omitempty"`
-	Name        string `json:"name,omitempty"`
-	NoWait      bool   `json:"no_wait,omitempty"`
+
+	// Mode How the agent is run; absent: the launcher's default.
+	Mode   WorkerStartMode `json:"mode,omitempty"`
+	Name   string          `json:"name,omitempty"`
+	NoWait bool            `json:"no_wait,omitempty"`
 
 	// On Name or id of a peer; absent: this hub.
-	On        string             `json:"on,omitempty"`
-	Parent    string             `json:"parent,omitempty"`
-	Repo      string             `json:"repo,omitempty"`
-	Reports   WorkerStartReports `json:"reports,omitempty"`
-	RetryOf   string             `json:"retry_of,omitempty"`
-	Setup     WorkerStartSetup   `json:"setup,omitempty"`
-	Terminal  string             `json:"terminal,omitempty"`
-	TimeoutMs int64              `json:"timeout_ms,omitempty"`
+	On      string             `json:"on,omitempty"`
+	Parent  string             `json:"parent,omitempty"`
+	Repo    string             `json:"repo,omitempty"`
+	Reports WorkerStartReports `json:"reports,omitempty"`
+
+	// ResumeSession With retry_of: the agent goes on with its own session of that Dispatch.
+	ResumeSession bool             `json:"resume_session,omitempty"`
+	RetryOf       string           `json:"retry_of,omitempty"`
+	Setup         WorkerStartSetup `json:"setup,omitempty"`
+	Terminal      string           `json:"terminal,omitempty"`
+	TimeoutMs     int64            `json:"timeout_ms,omitempty"`
 
 	// Worktree current, new-child, new-top-level, id:…, path:… or a name
 	Worktree string `json:"worktree"`
 }
+
+// WorkerStartMode How the agent is run; absent: the launcher's default.
+type WorkerStartMode string
 
 // WorkerStartReports defines model for WorkerStart.Reports.
 type WorkerStartReports string
@@ -2188,6 +2406,12 @@ type TaskParam = string
 // WaitMS defines model for WaitMS.
 type WaitMS = int64
 
+// TestAgentParams defines parameters for TestAgent.
+type TestAgentParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListDispatchesParams defines parameters for ListDispatches.
 type ListDispatchesParams struct {
 	Run  string `form:"run,omitempty" json:"run,omitempty"`
@@ -2207,14 +2431,17 @@ type AbandonWorkerParams struct {
 
 // ReadOutputParams defines parameters for ReadOutput.
 type ReadOutputParams struct {
-	// Source transcript is refused until transcripts are read.
+	// Source transcript is transcript_required where there is none.
 	Source ReadOutputParamsSource `form:"source,omitempty" json:"source,omitempty"`
 
-	// Limit Bytes of terminal output; it has one page so far, so every cursor is refused.
+	// Limit Messages of a transcript, or lines of a terminal.
 	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor next_cursor of the page before.
 	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// WaitMs How long to wait for something behind the cursor.
+	WaitMs int64 `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
 }
 
 // ReadOutputParamsSource defines parameters for ReadOutput.
@@ -2371,8 +2598,14 @@ type ListWorktreesParams struct {
 	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// TestAgentJSONRequestBody defines body for TestAgent for application/json ContentType.
+type TestAgentJSONRequestBody = Empty
+
 // AbandonWorkerJSONRequestBody defines body for AbandonWorker for application/json ContentType.
 type AbandonWorkerJSONRequestBody = Empty
+
+// PutAgentEventJSONRequestBody defines body for PutAgentEvent for application/json ContentType.
+type PutAgentEventJSONRequestBody = AgentEvent
 
 // PutHeartbeatJSONRequestBody defines body for PutHeartbeat for application/json ContentType.
 type PutHeartbeatJSONRequestBody = Heartbeat
@@ -2505,6 +2738,29 @@ type ClientInterface interface {
 	// Corresponds with GET /readyz (the `GetReady` operationId).
 	GetReady(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAgents The configured launchers, and which of them can be used.
+	//
+	// Corresponds with GET /v1/agents (the `ListAgents` operationId).
+	ListAgents(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestAgentWithBody Run the agent's version command, and allow its starts again.
+	//
+	// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+	TestAgentWithBody(ctx context.Context, agent string, params *TestAgentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TestAgent Run the agent's version command, and allow its starts again.
+	//
+	// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+	TestAgent(ctx context.Context, agent string, params *TestAgentParams, body TestAgentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetBinding The Run that the calling context or consumer token is bound to.
 	//
 	// Corresponds with GET /v1/binding (the `GetBinding` operationId).
@@ -2534,6 +2790,24 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/dispatches/{dispatch}/abandon (the `AbandonWorker` operationId).
 	AbandonWorker(ctx context.Context, dispatch DispatchParam, params *AbandonWorkerParams, body AbandonWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PutAgentEventWithBody What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+	//
+	// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+	PutAgentEventWithBody(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutAgentEvent What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+	//
+	// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+	PutAgentEvent(ctx context.Context, dispatch DispatchParam, body PutAgentEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PutHeartbeatWithBody Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
 	//
 	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
@@ -2553,6 +2827,8 @@ type ClientInterface interface {
 	PutHeartbeat(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadOutput The worker's output, read by the hub that owns it.
+	//
+	// Auto takes the agent's own transcript where it is associated with this process, else the terminal, and says why; the cursor of a page goes on in the same source, and is refused once that has changed. A transcript begins with its oldest message. Terminal output begins with its end; the pages behind it are what came since.
 	//
 	// Corresponds with GET /v1/dispatches/{dispatch}/output (the `ReadOutput` operationId).
 	ReadOutput(ctx context.Context, dispatch DispatchParam, params *ReadOutputParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2891,6 +3167,59 @@ func (c *Client) GetReady(ctx context.Context, reqEditors ...RequestEditorFn) (*
 	return c.Client.Do(req)
 }
 
+// ListAgents The configured launchers, and which of them can be used.
+//
+// Corresponds with GET /v1/agents (the `ListAgents` operationId).
+func (c *Client) ListAgents(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAgentsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestAgentWithBody Run the agent's version command, and allow its starts again.
+//
+// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+func (c *Client) TestAgentWithBody(ctx context.Context, agent string, params *TestAgentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestAgentRequestWithBody(c.Server, agent, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TestAgent Run the agent's version command, and allow its starts again.
+//
+// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+func (c *Client) TestAgent(ctx context.Context, agent string, params *TestAgentParams, body TestAgentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTestAgentRequest(c.Server, agent, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetBinding The Run that the calling context or consumer token is bound to.
 //
 // Corresponds with GET /v1/binding (the `GetBinding` operationId).
@@ -2970,6 +3299,44 @@ func (c *Client) AbandonWorker(ctx context.Context, dispatch DispatchParam, para
 	return c.Client.Do(req)
 }
 
+// PutAgentEventWithBody What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+//
+// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+func (c *Client) PutAgentEventWithBody(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutAgentEventRequestWithBody(c.Server, dispatch, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutAgentEvent What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+//
+// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+func (c *Client) PutAgentEvent(ctx context.Context, dispatch DispatchParam, body PutAgentEventJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutAgentEventRequest(c.Server, dispatch, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // PutHeartbeatWithBody Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
 //
 // State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
@@ -3009,6 +3376,8 @@ func (c *Client) PutHeartbeat(ctx context.Context, dispatch DispatchParam, body 
 }
 
 // ReadOutput The worker's output, read by the hub that owns it.
+//
+// Auto takes the agent's own transcript where it is associated with this process, else the terminal, and says why; the cursor of a page goes on in the same source, and is refused once that has changed. A transcript begins with its oldest message. Terminal output begins with its end; the pages behind it are what came since.
 //
 // Corresponds with GET /v1/dispatches/{dispatch}/output (the `ReadOutput` operationId).
 func (c *Client) ReadOutput(ctx context.Context, dispatch DispatchParam, params *ReadOutputParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3812,6 +4181,93 @@ func NewGetReadyRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListAgentsRequest constructs an http.Request for the ListAgents method
+func NewListAgentsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agents")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewTestAgentRequest calls the generic TestAgent builder with application/json body
+func NewTestAgentRequest(server string, agent string, params *TestAgentParams, body TestAgentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTestAgentRequestWithBody(server, agent, params, "application/json", bodyReader)
+}
+
+// NewTestAgentRequestWithBody constructs an http.Request for the TestAgent method, with any body, and a specified content type
+func NewTestAgentRequestWithBody(server string, agent string, params *TestAgentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "agent", agent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agents/%s/test", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewGetBindingRequest constructs an http.Request for the GetBinding method
 func NewGetBindingRequest(server string) (*http.Request, error) {
 	var err error
@@ -4015,6 +4471,53 @@ func NewAbandonWorkerRequestWithBody(server string, dispatch DispatchParam, para
 	return req, nil
 }
 
+// NewPutAgentEventRequest calls the generic PutAgentEvent builder with application/json body
+func NewPutAgentEventRequest(server string, dispatch DispatchParam, body PutAgentEventJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutAgentEventRequestWithBody(server, dispatch, "application/json", bodyReader)
+}
+
+// NewPutAgentEventRequestWithBody constructs an http.Request for the PutAgentEvent method, with any body, and a specified content type
+func NewPutAgentEventRequestWithBody(server string, dispatch DispatchParam, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "dispatch", dispatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/dispatches/%s/agent-event", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewPutHeartbeatRequest calls the generic PutHeartbeat builder with application/json body
 func NewPutHeartbeatRequest(server string, dispatch DispatchParam, body PutHeartbeatJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -4114,6 +4617,14 @@ func NewReadOutputRequest(server string, dispatch DispatchParam, params *ReadOut
 		}
 
 		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 			return nil, err
 		} else {
 			for _, qp := range strings.Split(queryFrag, "&") {
@@ -5739,6 +6250,31 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /readyz (the `GetReady` operationId).
 	GetReadyWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetReadyResponse, error)
 
+	// ListAgentsWithResponse The configured launchers, and which of them can be used.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/agents (the `ListAgents` operationId).
+	ListAgentsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListAgentsResponse, error)
+
+	// TestAgentWithBodyWithResponse Run the agent's version command, and allow its starts again.
+	//
+	// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+	TestAgentWithBodyWithResponse(ctx context.Context, agent string, params *TestAgentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestAgentResponse, error)
+
+	// TestAgentWithResponse Run the agent's version command, and allow its starts again.
+	//
+	// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+	TestAgentWithResponse(ctx context.Context, agent string, params *TestAgentParams, body TestAgentJSONRequestBody, reqEditors ...RequestEditorFn) (*TestAgentResponse, error)
+
 	// GetBindingWithResponse The Run that the calling context or consumer token is bound to.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -5774,6 +6310,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/dispatches/{dispatch}/abandon (the `AbandonWorker` operationId).
 	AbandonWorkerWithResponse(ctx context.Context, dispatch DispatchParam, params *AbandonWorkerParams, body AbandonWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*AbandonWorkerResponse, error)
 
+	// PutAgentEventWithBodyWithResponse What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+	//
+	// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+	PutAgentEventWithBodyWithResponse(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutAgentEventResponse, error)
+
+	// PutAgentEventWithResponse What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+	//
+	// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+	PutAgentEventWithResponse(ctx context.Context, dispatch DispatchParam, body PutAgentEventJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAgentEventResponse, error)
+
 	// PutHeartbeatWithBodyWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
 	//
 	// State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
@@ -5793,6 +6347,8 @@ type ClientWithResponsesInterface interface {
 	PutHeartbeatWithResponse(ctx context.Context, dispatch DispatchParam, body PutHeartbeatJSONRequestBody, reqEditors ...RequestEditorFn) (*PutHeartbeatResponse, error)
 
 	// ReadOutputWithResponse The worker's output, read by the hub that owns it.
+	//
+	// Auto takes the agent's own transcript where it is associated with this process, else the terminal, and says why; the cursor of a page goes on in the same source, and is refused once that has changed. A transcript begins with its oldest message. Terminal output begins with its end; the pages behind it are what came since.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6236,6 +6792,102 @@ func (r GetReadyResponse) ContentType() string {
 	return ""
 }
 
+type ListAgentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AgentPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAgentsResponse) GetJSON200() *AgentPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAgentsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAgentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAgentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAgentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAgentsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type TestAgentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AgentTested
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r TestAgentResponse) GetJSON200() *AgentTested {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r TestAgentResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r TestAgentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TestAgentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TestAgentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TestAgentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetBindingResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6422,6 +7074,54 @@ func (r AbandonWorkerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AbandonWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutAgentEventResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AgentEventResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutAgentEventResponse) GetJSON200() *AgentEventResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutAgentEventResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutAgentEventResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutAgentEventResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutAgentEventResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutAgentEventResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7990,6 +8690,49 @@ func (c *ClientWithResponses) GetReadyWithResponse(ctx context.Context, reqEdito
 	return ParseGetReadyResponse(rsp)
 }
 
+// ListAgentsWithResponse The configured launchers, and which of them can be used.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/agents (the `ListAgents` operationId).
+func (c *ClientWithResponses) ListAgentsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListAgentsResponse, error) {
+	rsp, err := c.ListAgents(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAgentsResponse(rsp)
+}
+
+// TestAgentWithBodyWithResponse Run the agent's version command, and allow its starts again.
+//
+// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+func (c *ClientWithResponses) TestAgentWithBodyWithResponse(ctx context.Context, agent string, params *TestAgentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TestAgentResponse, error) {
+	rsp, err := c.TestAgentWithBody(ctx, agent, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestAgentResponse(rsp)
+}
+
+// TestAgentWithResponse Run the agent's version command, and allow its starts again.
+//
+// Starts of an agent are refused for a while after its provider has refused to work (rate_limited, quota_exhausted); a test ends that.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agents/{agent}/test (the `TestAgent` operationId).
+func (c *ClientWithResponses) TestAgentWithResponse(ctx context.Context, agent string, params *TestAgentParams, body TestAgentJSONRequestBody, reqEditors ...RequestEditorFn) (*TestAgentResponse, error) {
+	rsp, err := c.TestAgent(ctx, agent, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTestAgentResponse(rsp)
+}
+
 // GetBindingWithResponse The Run that the calling context or consumer token is bound to.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -8055,6 +8798,36 @@ func (c *ClientWithResponses) AbandonWorkerWithResponse(ctx context.Context, dis
 	return ParseAbandonWorkerResponse(rsp)
 }
 
+// PutAgentEventWithBodyWithResponse What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+//
+// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+func (c *ClientWithResponses) PutAgentEventWithBodyWithResponse(ctx context.Context, dispatch DispatchParam, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutAgentEventResponse, error) {
+	rsp, err := c.PutAgentEventWithBody(ctx, dispatch, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutAgentEventResponse(rsp)
+}
+
+// PutAgentEventWithResponse What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+//
+// The latest word counts: it names the agent's session and its transcript, and says what the agent waits for. It settles nothing. Data is what the hook got, of which the hub keeps only what it knows. It is dispatch_inactive once the Dispatch has ended.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/dispatches/{dispatch}/agent-event (the `PutAgentEvent` operationId).
+func (c *ClientWithResponses) PutAgentEventWithResponse(ctx context.Context, dispatch DispatchParam, body PutAgentEventJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAgentEventResponse, error) {
+	rsp, err := c.PutAgentEvent(ctx, dispatch, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutAgentEventResponse(rsp)
+}
+
 // PutHeartbeatWithBodyWithResponse Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
 //
 // State, not mail: the last one counts, it is kept in memory, makes no message, wakes nobody and settles nothing. It is dispatch_inactive once the Dispatch has ended.
@@ -8086,6 +8859,8 @@ func (c *ClientWithResponses) PutHeartbeatWithResponse(ctx context.Context, disp
 }
 
 // ReadOutputWithResponse The worker's output, read by the hub that owns it.
+//
+// Auto takes the agent's own transcript where it is associated with this process, else the terminal, and says why; the cursor of a page goes on in the same source, and is refused once that has changed. A transcript begins with its oldest message. Terminal output begins with its end; the pages behind it are what came since.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8738,6 +9513,72 @@ func ParseGetReadyResponse(rsp *http.Response) (*GetReadyResponse, error) {
 	return response, nil
 }
 
+// ParseListAgentsResponse parses an HTTP response from a ListAgentsWithResponse call
+func ParseListAgentsResponse(rsp *http.Response) (*ListAgentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAgentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AgentPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTestAgentResponse parses an HTTP response from a TestAgentWithResponse call
+func ParseTestAgentResponse(rsp *http.Response) (*TestAgentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TestAgentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AgentTested
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetBindingResponse parses an HTTP response from a GetBindingWithResponse call
 func ParseGetBindingResponse(rsp *http.Response) (*GetBindingResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8853,6 +9694,39 @@ func ParseAbandonWorkerResponse(rsp *http.Response) (*AbandonWorkerResponse, err
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest StopResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutAgentEventResponse parses an HTTP response from a PutAgentEventWithResponse call
+func ParsePutAgentEventResponse(rsp *http.Response) (*PutAgentEventResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutAgentEventResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AgentEventResult
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -9952,6 +10826,12 @@ type ServerInterface interface {
 	// GetReady Whether the hub takes new work (503 while it drains or its store has failed).
 	// (GET /readyz)
 	GetReady(w http.ResponseWriter, r *http.Request)
+	// ListAgents The configured launchers, and which of them can be used.
+	// (GET /v1/agents)
+	ListAgents(w http.ResponseWriter, r *http.Request)
+	// TestAgent Run the agent's version command, and allow its starts again.
+	// (POST /v1/agents/{agent}/test)
+	TestAgent(w http.ResponseWriter, r *http.Request, agent string, params TestAgentParams)
 	// GetBinding The Run that the calling context or consumer token is bound to.
 	// (GET /v1/binding)
 	GetBinding(w http.ResponseWriter, r *http.Request)
@@ -9964,6 +10844,9 @@ type ServerInterface interface {
 	// AbandonWorker Give the Dispatch up. Signals no process and calls no peer.
 	// (POST /v1/dispatches/{dispatch}/abandon)
 	AbandonWorker(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params AbandonWorkerParams)
+	// PutAgentEvent What a hook of the agent's own CLI said. Only the Dispatch's own worker; wavehub hook sends it.
+	// (PUT /v1/dispatches/{dispatch}/agent-event)
+	PutAgentEvent(w http.ResponseWriter, r *http.Request, dispatch DispatchParam)
 	// PutHeartbeat Say that the worker lives, and what it waits for. Only the Dispatch's own worker.
 	// (PUT /v1/dispatches/{dispatch}/heartbeat)
 	PutHeartbeat(w http.ResponseWriter, r *http.Request, dispatch DispatchParam)
@@ -10101,6 +10984,70 @@ func (siw *ServerInterfaceWrapper) GetReady(w http.ResponseWriter, r *http.Reque
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetReady(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListAgents operation middleware
+func (siw *ServerInterfaceWrapper) ListAgents(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAgents(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// TestAgent operation middleware
+func (siw *ServerInterfaceWrapper) TestAgent(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "agent" -------------
+	var agent string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "agent", chi.URLParam(r, "agent"), &agent, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "agent", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params TestAgentParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.TestAgent(w, r, agent, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -10285,6 +11232,32 @@ func (siw *ServerInterfaceWrapper) AbandonWorker(w http.ResponseWriter, r *http.
 	handler.ServeHTTP(w, r)
 }
 
+// PutAgentEvent operation middleware
+func (siw *ServerInterfaceWrapper) PutAgentEvent(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "dispatch" -------------
+	var dispatch DispatchParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "dispatch", chi.URLParam(r, "dispatch"), &dispatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "dispatch", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutAgentEvent(w, r, dispatch)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // PutHeartbeat operation middleware
 func (siw *ServerInterfaceWrapper) PutHeartbeat(w http.ResponseWriter, r *http.Request) {
 
@@ -10364,6 +11337,19 @@ func (siw *ServerInterfaceWrapper) ReadOutput(w http.ResponseWriter, r *http.Req
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "wait_ms" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait_ms", r.URL.Query(), &params.WaitMs, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait_ms"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait_ms", Err: err})
 		}
 		return
 	}
@@ -11805,6 +12791,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Put(options.BaseURL+"/v1/dispatches/{dispatch}/heartbeat", wrapper.PutHeartbeat)
 	})
 	r.Group(func(r chi.Router) {
+		r.Put(options.BaseURL+"/v1/dispatches/{dispatch}/agent-event", wrapper.PutAgentEvent)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/dispatches/{dispatch}/output", wrapper.ReadOutput)
 	})
 	r.Group(func(r chi.Router) {
@@ -11841,6 +12830,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/requests/{request}", wrapper.GetRequest)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/agents", wrapper.ListAgents)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/agents/{agent}/test", wrapper.TestAgent)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/repos", wrapper.ListRepos)
 	})
 	r.Group(func(r chi.Router) {
@@ -11870,175 +12865,197 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3rctw21uCroHq3yvF8tG52/GWlH1u2k0y8Mx77k73jH7GrC02eViNiAzQAqtXrUtU8zTzYPMkWDgAS",
-	"JEGyW6IUZ778iNVsNi4HB+d++TpLxboQHLhWs9Ovs4JKugYNEj+94GoD8iNl+s178zkDlUpWaCb47HT2",
-	"i9iQXPALogXZUKYJ1WQtlD4jGSxpmWvy/Mj8l5AjIni+JbkQl+pglsyY+fmXEuR2lsw4XcPsdGZGmK/V",
-	"LJmpdAVrauZbCrmmenY6Y1w/fzZLZmt6zdblenbqRp6tGbcPjpKZ3hZg34ULkLObZHb95EI8MY+fqEtW",
-	"PBG4cpo/KYR5Sc5OlzRXcJPMXorrd2bn3U3Kkp9+Ko+OnqYsw3+BCEkypgqq01XrK7+1gupVvbOFuJ4l",
-	"MwlfSiYhm51qWUK4yzW9/ivwC72anf5Qb0NpyfjF7OYmmb0qpRKyuzYO13qe4pdELIleASnoBZAFLIWE",
-	"PkDbH8x6VvD98UlsCT+6DVdQiuzTA2XXzT5/FpvpdQbrQmjg6fYvsI0cCHyZ/+sf/ySUZ+TkOUlXVNLU",
-	"IGy13xXQDGS9rmDEJ2bIvZbzV7ZmutpwC5Q5ftkaz+LjSQM7j7vYeZPM3oBS9AKGYLq2r9wNpOclH5pD",
-	"lvxu43+g6nJoAk3V5d1muD0JOno4emMWKkEVgitA8vlOikUOCJVUcA0cEYkWRc5SanZwWNg3/uM3Zbbz",
-	"NVjK/5SwnJ3O/sdhTZ8P7bfq0I+LMzYB8nFFNdkA12QjBb9I8JpszEMtSCaIIRkHCFI3WE3mkfxLUYDU",
-	"zK6fVs/tVn/1R5LMeJnns897UFg71tzh85xl0wwbG69CHDyOcg3zVKzXlGdd/LHgokwrInhCqCKUEyov",
-	"yrUB4RWkWsgzAutCb4ngKRgaK4Ew+x5uCfFLw1pFF+AeUCnpFj+vJNCsb7marSGbi1IH3y6EyIHymcUu",
-	"f4N+DXceDushPYuBPJyhA5zP1WrF4jdItVnQizJj+lxsIriRWhBGdkF14y5lVMMTM++sfbODc24MgJfl",
-	"WkcHvwAOkvq5Oxe2KwMUkvGUFTSPDNcCKTVQcRsLf9iYNQaml4btnYMqc92F1LrU1XqHbvUb/57D29xK",
-	"ZE2EfcuBLIUkQNMVcSebEMYNYjJJhMxaGDk043vg2vGgLq62YONXlNT7iUKC8cyAtgOFVHCDbXKuxSXw",
-	"7sY2q9Sw9TNiSIC9a5QLc92I/ylZUUU0vQROxBXIhCgAoiCVoOdKU10j2F0oyt4IJkved58bizv9OgNu",
-	"WMevsyXwFMIb14OQbujGopI2KGPH8GoF6SVe0yxjdqfvguPAvSadG33ZPZYfIWdXILeEZYaD0PSSi00O",
-	"2QWQJZNKH1gmGXLvNeP+43HShUnuBaqKt34/IinZJypGvYFbzn8JZ4TDFUjL65giEnQpOWQ7XwZ3ET6Y",
-	"yW9wU6/tz46fd8m4Fx7uLjP0HV4fNQlOYCIWmlKeQp6Hw9VMB7GNA9LEeS6U7nup5OFXwdllDoOmZvkI",
-	"jX1ONsaOb0ebi5xu+8A1QA0GubvFKcYv5gtYMSurjBKfPnIRwjwAmD+nYA+daZMmhjUlhhpVungxwhhe",
-	"WSmjeWp7yE2tzz9a8b57P5YM8h5iLEqZQvSrK5qXMC4f2LH969WIse16fTnCCCVQDdn8zlKSV7f70A2u",
-	"WGb4zDS3Dq6ZnqciawznEfEW4y2toGBpWp6/Xc5Ofx2+gz/7X9x8jmo9KMRvOEiyFCXPiCg1oQv8P1Fl",
-	"moJCE8HOKxSlTsV6IvBJoCoUl+82lpbbuVhONNqQ+CKvrP43LEXiW/i+1vkuqD203ijij22ikrCGFurv",
-	"5Ht82RAVqi7je29d/PCq1T9LaoLrxU93zMEZVVBMwpvfgFWNakOU5EfQlOVdepIFlGaX3ZsxxcIsaifO",
-	"9zZ4FaGSAiv0KE5oKvW5e7cPmrPmQurBh8DwznDyXiDsIRWE8Ghzl8CwOsUl69k/cuRwqqF9v2/rEMqA",
-	"2C7H6P5bi4VSz0tu+DfHz6Io7Cvmz/AbQw8hQ0a+pMxydHwd/6ILyjPBoypKMvtpXejtqHLR2clPUgr5",
-	"ynEQvwvGr2jOsrm3uaCxzj76zd4kC5u5e+ouXQVOI26zfCGu53S9YBelKFV15cK36AVwA5pU8CW7KO3D",
-	"Iqc8GHhFdfDJL8MqWXhH52I5V6koIFTCgkmEZBeMz5dCLliW4a8KwFeuxCW+IaEQcy70/EJSru0iKDOA",
-	"nRdSiOV8zdTa3Q3zGnIyt+fwM5Kg8EFFocKH3vLTeObAFT77UoJCQS58uKFXzV/iVhqLALlmnObNnwl5",
-	"qSUEP50LPq9oYAWA8P3WuAqUaq/GQBmUbjxj/Irp5hrtMTcWKQqWtqCiVyLDRzTPxQbC8QP4VzDGa0UX",
-	"OfiHSO0DVKE53sD5ws1Q4YbT8/Fm5jD3YrmTukHO4ZopNKo4W51Bz5ylOjxRxmmq2RWEEK+gHK7Xf7ko",
-	"1daa91A+dcAPX8WjTFeUWxEfPyotJLQfZqW1VUN9Ukao1Exvg1fdPPUDLSm38ll4PdxNrjYW4jpdwxxN",
-	"O20UQttrPXsmKeOWpCGCVgDET0uzf/9Bljx8U4JiWUlzVIOMho1EOlzEml7PzakgO1JzCTRdNZADrgu3",
-	"FYd69QO3t/pBISEV3NLHeUVitRDznEp06JRclUUhpBEJ1pAxOkeSmcxWQukGEcnZEtJtmoc4l9KCLlhu",
-	"DiIYyCzW4CYaWSC4X95TJSGn2/mXUmg6h+uKB5itI5Z19r4oswvQ4bvI2iycJayFRkgb8W5ecnpFWe6u",
-	"yqpchMdl8MsQo6XhnRWvV/6zE4EqHhVjPD8HOkNTAXiRK0FQPVNELAklHl0Eh0eKFHSbC4q2oKbcsDJ8",
-	"brncXQn5xf3gZh8RG3nGPPU2Oc/7UtT8k9kVEzm1pxVCMAYBO1KtTLTVoC06gXEmwhQJhjuY9Q6nVlRC",
-	"xDnyYQUE30CYWlvsB6oulbM3E39RCZoVICNaiGCewLbhJqo08Pa6hcLRMrd8Q0cUoRJOyQXTjxRZ2I2t",
-	"ykVChKwmB/kIdT4zqYfqqlxUaD8AQwt0czkr21UbpXLnVF8fRO2+rXFUHIBoJa22JEqtWAbeW49D7OdA",
-	"ugLJlgyy+WIb4tLorvF3290R/e84T+oE/32w3c40l5UB06+xoEo1Jc41U8qsL2oI7wiQfzYyk4o4WOj1",
-	"3O5cxU2QRujY0950BXLR/ElD7nZCt6Un19soxAfdKXZ8v7SksYeYGvBLTaiam19sNaidXWGggPeYH9WK",
-	"nnz/POJih2uaQcrWNPee0KWQhJIlyxGR10IC0SvKyfNn5A17GaE0rc37dSRu9dXk0Z0DlXoB1qawhzuj",
-	"VE5TjJiKPP1Aj1IqlCaGfVCZ+PgB8oz8hb0kVJH/8/7t34IduXU17RVGUzk4p5s3VbDG6GXRsoTA5ruM",
-	"hffgUi8BChUQPLKUYk0uBOMXRPA6zoELDiEZLKRYFxrlOInXTPCaQBjlgsOO1646gF6XxP1aMgdtMTRu",
-	"LfiFGXFjGzcWTOlAmNhSMGCO67P1B9b9MVvCL+Xivaa6VDH3bBmlrbWtYm50lx0JTQjh3Tyou75q9C91",
-	"S9+ImvnfJ519BWuOQc6w166rAaguJezJWZaMX4AsJOPxAAcjNvfYY23kUsxQa3jSFD4FqwRCIaw9cYcD",
-	"sb/oWXAp87i/BaSKR4+0Ts0Bw229/qEdugnMYC3NjST1STVA1T3o7uzeZxZHi9fZm9rq2EQOlo3gRe1g",
-	"PhmRFcxQ0dlRCX2FVuV9ff15LjbzrlwUuPKfHf2v58nQsoNIvQq5aY8ULEVuZASmjAiPMRyqZl2WKTVk",
-	"eLGGYXG2JfNVPvfjneKC16UuGwFBgRykde48++1IiDCm2ay23/P/w/Nn7XUc48dd3P/2WPuYrbU8RJhw",
-	"lklQal9q1Pbo3cVBWDAJ6u40aIxAXlRqwBDPdsrCTWWr2TNEp7SqijfojIbq1LM4oCbBkbQJVQCraj+x",
-	"G36b8IQNldwbSXbFg+hexjz6f2VXwEE1lCPHS+GaeXuG1Vd7DRpetOrqNSLbRlc+mf/cCNJxyjwcU+qM",
-	"SQOqhQKegSRUa7SiuZg2ozVxoVeMXxxMpkBIKPLtXIsH8AV/2VkioDn06JilxZ4oRnYjY++ylRAkHbzf",
-	"IxJsKOrWwMThEU7ohq/3mVg0rnGmGalbHZ4HWgO7Y3fOLe2ld/juwfJvq/W8B561AuIcY/MfR6jJoGDt",
-	"JnnL821E+fD+koDCfCmhtB49PcdojzrcCSLRSyWvv4zKETX92VEDbEdyNMXajIXoPZnLuE4DCXxIfroB",
-	"uOLh7YcnvYS3paUP52wYjpeDmq9FhubKW0uZx0eh4FQH7pnRteDQGu/k+9hwFsq9ou7x0cmzvUXdIDyo",
-	"yQYq33pCrKGTCEnCyLlg5qcnyR4M5mcJ8MRQ4NpO9dwaqjYr4GQjmdbmX6ZXotRks2IaiCooxlJnBFRK",
-	"C1D3Z80y+oTUc0z+2emYaxtxy/bOt2h4u/M+p9nXINuqY4jGbkSDw42+LO6Yi3hGzK2mWkiF2ZdNxIsk",
-	"Gjpf+U4XyrNRT5UDd1sQT2CE25JlBvVdjBRGZ5jzyX3Mj/fAxYhzZcK9H3SdylEREmr8doAgf9gVcFUW",
-	"z84QrAMnvIsiFVxLkQffpLlQYGNLWNojkQc6R5MzjAQ+Oyf5TsbL+t0gFjkGtrfNSLW24dkI2Gvn0qgt",
-	"3967QBfujyGn8tSBrTlVei5KXZT6dwiExNkdHf4dZme84eHORYpxAmVhJJe+E+hPK7Dhgb9LRGkhReqU",
-	"2yHBsFKCQ3LVpNovtx1/tXWYHwSrr0hbbPWT+ZcmlkrxuGtQJeGF7FyEDm42V+fQILyPUXqA48X9OlO6",
-	"YcaC65c0zxc0vZxPGdiN+sxe1vdCiiuWTZWju3e8dxXP4S98HfgVBKTFozBszJiPJutza0SdVdXAe1xO",
-	"Z0veL0S8he+V9zSysxpFw9W1192T1KplyVMMARrP+8VBwp/E1jCBEbDpZ3VH3T23AAeDUPcQk5Og4oQX",
-	"YNrXJ1hxbDvvIJqefkuT92QGxIkN1bfx/GGUZl/yu8gbl7PpVam8INHb2TaHVyGoBdgEX4MsdVTzWlz1",
-	"GFgm9Si240jc5iv3YOUubJrbQ0M8AqU6mzpzI/AdjtjgDDK+yLJvxOPmJdf9knDvz33mMXW/9SDhiLkO",
-	"ncdwAalYQyMORrEM4sGGzuscKrFHz34YWUMLtRxCWS9zrzRiUKEvL8fLwp00eA6p/l1EWpS/QMqpZCSl",
-	"G+r5HYdqud8qjaHONI3q3y7Y3AiV4e8zJq08LeEKpIJxzb2qIFAN53fYgFzSPMIYVhQwLmggR4vRs5nT",
-	"ovrQLS76Th6GZJayu6vA7mZEoLBDjkcpmcGmrKVx1+MYdIIGJX5a9H6pQfaVCOiSVE/GhxZZJ1BhWr0n",
-	"OxG5pC8FetUnqtgzCVK0h9ZRpXKPWX1cGmR4L7FIg7lZdA1z92PDoT20khnjqoCGVyOmEEQiw5jOd8jh",
-	"dr55+3YgkdqVxo74v7xR7o9YH+nBss1HnOYxD8yopP4lgHwXtQZ81btkA/tjjat6DT9vXVehqRM5jhFY",
-	"bf02R6owjUiYfmkPROv9+nen99WVGKP59dDjdL95IKFBt1I5LCxtwlUuVI/KcQ5Fvr2l13NMTu31BLU2",
-	"juPFdnkOhbjHohCXrnSIh90FZn0tRZ71BNL1a5bOixeh6YXojxLRZbGL/d8OUSlurl4grr4PavvrXD26",
-	"SO9WO7rYqNbiduuhbSspmus2Lm/ipH17faCb31VHh249ou54nTCb0DJ2281g01ZMs/dqfAORBY9JeedW",
-	"UOlT9bwcEw1iq3JCo4GxlqKRDVVEQipkBhn6sJkiXGBpS5DkEgodV3UnoxuiomvdNbKMiKUrIrkC4nZL",
-	"1jRD/7NL+z2YpPqa9Vn38vxhafM+FNJ28dllqSA7JUwT4OawfBAC5QSWS0g1Ht+abskCiJbMnOcFZY0U",
-	"xTozua7I4EZGrZfvoK42XKg11EKDltVdK89So/xIAzNjKO8LmfbEc9e4avA3sRGOmxXLgxKZPiVpCldW",
-	"fPezYJ3xe1u7KHYuX9mDXG3O6pNfDTAl5Y0U/JnnDY00/qKMazV5EEi7qzvD23andPr0y9HDqHjp64b5",
-	"Mi7WxOpCJHH06OGU/B4Fob3LONqFuRyniIggget5W+l40EyveoWtgpDNxY2qF+clf4mVKrr8qq7eKTjs",
-	"kCXsy33eJNUuEA43LWOlf2+fMn+3EQLK0dcN1kUgbG5xtcZhWaDkt0q5WbBYAWJaakG+c5kwj0+JeYtQ",
-	"4irgEu2qWS4lwBmRYL4+xfwZmynvXhNXIM+Q3p4asaEqmLoFHbAdMxdSzIW9sD05oK2rsK9Q3LkpXe5x",
-	"XnK7M8wIEhwIkgl1VoX7PSUZQBEpLjp8VeqF95xcnwRHy8xVed9FEK6qIkdsFg6L5j0CxFub+J/SPMdg",
-	"EPd6QjbINbWDjpEHbRW7xZYwHQoPLsWit4RsVeInJo5exyN777NE5w6kt+Ttqqb7ZnfaFgtBKmxryOYe",
-	"o/LOXUiHh3jiEKkH+x5Kqyv3MOXgpsZ0unInA8574FmvSteX5zNiN3RpJ81L9C6nKfgiJBJSVjDg+pEi",
-	"7hzOyJGTRW22gC1Y4KpJr8pFNHlvBMM6iR9T5Ws569a8a+ycst7ksG8/hcLma7nsis/JTvk58dSHFoNz",
-	"gyekqiWVEMx2MbqjhN/QldZIkSI2Rsx8b0+x1pLuLa3Ca01+HyNCQFg5vRu9TuqbgPoh44SShdECDJ0X",
-	"Cogf3PB2g8T45SPVLVB0x3tzL1j+b4exD4ZVcVTy+lfceDkU8tNqB1Tm+Smik9XKGb/A4AmmFeTL6W9P",
-	"K/wmvjlnIW3uzVpK+nStlRCXrlrfUKQ57F3mGePiy2JeiJyl291QDcsE2o4ttqyZedCoImlAZstm1nad",
-	"aH3N/ij0uHXDJiBXoAqC8AIIdXbl9xA9jrAsayTdDrWQPUqouiLcETF4zF1YfX+7yr0WKvuYrh3sYgU5",
-	"8HzmExoPpw60uY1YcQePPs0YB6Xm7Zt0N+puqy/OfVXKac5u2uLVllQNv25e6pqahyiIr85b0YF2qcOk",
-	"ruUbZWO9VaptcX5R6t3jTCYIDK7MTHUd7LhfvHXHa5N0FSbsjaQdnGvsrL7uUTxKasLVusytwK3mlQhg",
-	"MSbsaVH01r5ypV9dOe84wxojhn9oeuGyP+a1Rb1mnZjUhn6SkSSseyIPt2MuDi/2LUXmsbyNEh0Q9WBx",
-	"Gz0buDuIoB+ourzPRhNgJH7gKds31N6lJs57YwlWVPfcCA1Kz6MX507uRazQ3dsqLpaLHFT10Do3MrVT",
-	"TxVlEzk9h7gYlhuPflNAevvoJ4MyO/RBqOmwgnTnGm09kXjJrCyyaVCyrmba89U8XWdDX99iW0HRsl0Y",
-	"rWQa5tXx3ZLXRlpNVJGL5vwDZhte0ugFqlC85QoODqWPuNzK4dFLNsbCcZrFH8apyngKhSMzYcmHkx9i",
-	"jo+KPIxmwFcn26QWwJdCpnBKqIuLCEv+BjiBLSSxPkQpG3U7aXbFlMD6Hm6seCSsu/0ty5Nznxz7Oqwj",
-	"vprRW1Alhjw9/v7p8x1SQ6q7P9JSOLzCnf6+iP6nNuIkE6AIF5oUVKleqNl4hLDHbH8NZE8amtOel9xX",
-	"mRYbXplOeDN31wbSJf7NIqfawOyRImoFeZ641st1xyHLNWwxihDvv//+6fNkZ+rUXCq2JMaS3ByILLn5",
-	"s97aGTk6bW3DGhZHytWNnWyLoLUs8lSvFJGQU82ugGgRB9uG6RX5E/nfGCPzpz+d2TaWqTCkterct4Bc",
-	"bJzTqz9NajzBaYCGtFM/zGXqo33x0kQt+rp7Xe267cxe1aychDfG0qMMpHdrD+SPqmq27iTP223swBd3",
-	"cUmZwaaMMrzbOewgxg8EP3s7QlW61pYaXBc56KahcZGL1GZm1mWHYvTQTPh/kfuPsvY14+HT4zazn4Yf",
-	"9dpOotsc3lwvJxpLA+ycy9+t9X7EtdmfAtPr1xhpCHnvHgorFdYur3o9n+NgqDsCxGqxwLrQPck5QQPu",
-	"rnpZ2kCm3Y1YU5dscUUqehOq6iOs6hxYBl1XrRgpdNlJQrLgCLfSXEYTLEkN3tjJfKRM/2yFonjAzUJk",
-	"W9cXhTIXVeRqk2HmFfZOtJ0qFlsNXTdkUae57daYvl3w3z6PLh6FBPRM7JtSfeEq/4wpFAuqdqsTZ86l",
-	"O2aPUpGWEiOdMibjUK+CfGwyqpDbBD3c7ocoBHnTZUs+7JnSkP6cbueRxIb4hnbNgOBibjCjpwpPpNXM",
-	"3+gaHfg2NpySAkCeEVtw6bSq9DwewOXjxXbajY/x3+lFqVWz0ZwN0FnZzgA9Vsi6sea++ev9mSDJjPEV",
-	"SBYP/g2rhYzWhBu29u/VeLpus9U9XIegCeGweZKuWJ7ZP7UonuRwBXlCWHb6r3/8MyFGBzd/EWwJ4rJ5",
-	"9hPWI0VWcFlDxEIUe9KKC0lTiNb1fgl6A2D1vELkTNsiguYjqt8ZAZ7VxcoXW5LTkqcrW7F85BDG1eXw",
-	"RFuNV8QGE0Bsh3OmkXbgKqUQy3pFT8frkd+2E/nHAEVaoYRUARqrWdyA60Li77WA80DqGhLmqo/cVNbj",
-	"W6XERVcxhvxVZbxomlyVbxCeQnTbo7Hg/oQfSBX0a9tdHaxQcEwlrIceUwtt1fdSMr19b2ZxxZmwz2fn",
-	"Fm5W5dzQt+98Nc3HCdmspH1m1BOQj22kWube40C8kv/Y8ACcwnBUoNJWj7LLWWldzG5usEL9UsRFiBfv",
-	"XntDj2Gn5KcrkNs6egwbKdjOaLgS8jqDdSE08HT75C+w/cS/k/AF12Vo2slzkq6opKkGqRKyZti0zdmy",
-	"0pwB149PiYQCqGb8gtAq16vkGchPHN0ghvNfwpZI0KXkygdhhvlA1tDjl3ngKzwSLUs4I/QTdzljvjEf",
-	"YYq4BCj703Y7zgPy0eVZBZvVK/jEV+UCN6IIxVWZffqVMU0YD5fhU6YOPvFP/EUdJ48izHnJDWm9AuUi",
-	"puxS0JTmzv6RIogmtswsw3hSuwq7oo/0Clbl4skrF5f/nfmx5/A+5N1GeDNFsF0o0cLgzyce/NYuCn+8",
-	"WaV4fHZaHEGWnNhbjcvAjAG748e4LywTgd3ziAtcMrs/dDL4f/ymhC2dSyhR2NaUGP3jgLxAgdXOYfiN",
-	"+sQV8Ew16uvagEzm3jgjbGk+GF1COVXC/D6xDjOsrWB2enJ09Il7rorKCFPk6yevF3yanZKv//rHP29u",
-	"Dj7ZfpcpuNQzW2dsyQwRmb0oaLqCJycHR54kNp7VSj92/LTdWyqvzezY1iEATgs2O509PTjGcQxNRQJw",
-	"uAKa69X/Q3EBkDlVeXWvs9np7M+gf8FXgrQz/OXJ0ZGr7aN9ezW41odFTq0zwdKyGPW/aXeyf20t3g0i",
-	"NTv99XMyU+V6TeUWPZLgMY8417K7d+qA/A0gw9zRVALCjuaIJopulW8/QCBXtnYSvVC+0c1nM+XhGrRk",
-	"1ujcB4M37pX7A4KhfH4hN1V4Rx+nqFbRUD9rcL2TYm0AViqCl9JKHPHto71pEAPOnUXq3hHgtvveAWmq",
-	"HjxGqreN8L77/uhpfbmxbatC/U4rgqXRsFWetRk8jsPu6vgwyB/rg1+dCTYCwZB2/ebMLzUcR1IaXJ5P",
-	"D265nIc74lUrk8nq++Z2VVlZsuYwln4HRD+EIeZXVEBs9rKPwvGvTOkfwy7yBZV0DRprNv36dWawbval",
-	"tG0CHKF0GmkFwbHEqvgozo5912FcElPnXgRFL+OHUm/08JWV73Z4Ex1m6HC5N5zzp4FydATt3nIghesg",
-	"cUe8qw8etXIjnqHpLsSoqpVoF6kOv/q/b4buaeWn6iDXCLBrSEi6fhigD9/22uN2Z9C/DWT7xDksNVZ0",
-	"NkKkLVZtuOwmsUUckHhSqYnrdr3/ER3SBeWZM7i7OtnNs3phX/joq3re6bTG71KgYfwFtu58Ua5+6Uro",
-	"THK0P2Hb95ubm5t7xJ8gsDOCOw6wtn+HD+a7Ow79GR3kAV6Ssjgg79kFpzkKbrVIlyFLsQ/B2pv2xJ5V",
-	"2Dy3KCPhbehwTDDCYk2Zyx/JqdKodNrehwlqUgrrkKBGBWs0Zq+tDCGI8yclZOOeoIyPYqcNf6gaX5HX",
-	"OFJQFcFWliWCpy2wGIEDY0cPwgoXiPPvSl23BZ6CQE2PwPX67hmJ2+15Y1SQXsIUEs97uq2lHVeG1XBy",
-	"Zcmdo4dWNTRi9gF5y/Nt41Rd/fu65eOeCG19ZL2My0jntkT8BJSwCcS6tHlorSi5Zjmpv7N6t1EjMHwl",
-	"IvrUlbSr420l6O9aRL27xpdbbZv1VzYHC68zcyzmPgknhlT9rpUggDYlay0Ltta3/pxZa2NDBLRW5e9P",
-	"np388EPY9DJmZt5ZsLtP0SHoI3C/0tqHRusHnDVB/PB2N1TGzM0RGzRZ3eJSKOcP8QJCczMnR0e2b5J5",
-	"rbDszMWoe7aWkJOjE/uSWRIg5+GGJyzA2sQy8p35uc9ZedylyYaZ/psJIYG36XeVRN7XBxfIISdHJw80",
-	"/1ubsFTlYd/9VvwMbXaPJkOOqAfXNNX5FsVnLwxpCTB4M1yH7l7DHRoD748JV53Ve5QQs7y7g+1jVTQF",
-	"g1Md312JDVmX6QqJvMgz1WufYZk6/KrhWoeqXydkKwcj/h2fBM4CspRiba23cMEwyxXZTFUdDs3nCflA",
-	"1WUSnOmPrupGEoiIzk9j0//x0p4R59lEufN578jmtXpsIb1rxL3vlGFfBQRh4xbAbARuEy1+ui4oz15n",
-	"PfYT52zzhg/bdqP2OGlZwoAhJHB5dyMU7pW11U3Je3CRZcoWC7KO7o2R36mzYzFtNFaeKVeLgU/FA1mm",
-	"7AyUE7pYSLhi1oeVUm6nNDPWDf/0pmkis5gSXHhX68NwwoW4vjlMV5Be9qvJr8zXb6o6LfsxqJfi+lvj",
-	"Tbif+2ZLOMmAhmzrVpDpMOVFemkdbqVGnDB0ZhGwB+vncrf9GnXUhLg2UoixRlFdEqouXUFKhz4GWfpR",
-	"JyxX1GtvnQR3YgL12kb/ddWBAuAS8wn7hH+4LnKMgnQhL1GD7bZAC3E9/D7Nf20P5EY4/fNYmuUWvW5L",
-	"IXe6It+U5fYXGxD2AKqAUU6fCKMRuyA0y94cNiZE5FllzD0jWCnfOxDUADIHyBtXAF6E2nfgFswgZRmo",
-	"ql05+pFdMaVTokWoDJJzG1JHvgs6Vj4mHCAjLkktCaw6toitS3Q/IC+IrxVTGwdQvAvDBf780wfyr3/8",
-	"89A+iygYwLO6bOh+l/CBiHKjZXYzQKVqkdtA4+PpJPi6+FYEi38sJV3kW1IVzpnAGARYqdChn43/s3GX",
-	"KJoZcY1Wxz6Ovodf3V83w77n252/+90D+CTChua9ru2qmfgE/gg32j4QPqwbV/QB+oVvX3AXOI/TdzvN",
-	"R8r0m/f3ey5uQz1H4ugQIrFma3giSj2FvhaGbbo5tAjvRddC6qTkEQmme6bSdz2Iy7/YFGGa6/PNyMC2",
-	"0cO/O6G1mBsgTWINQTwjvje0T7h0nNyIFXxLbL1DTx9IFVhmRJC9UCtIROqjF3+vkojuF7MeglQ08716",
-	"KIaHycREYiXW8Ej50YngFVftJRUKuG7ZjeMnerrwqapxOfEnmq4qfu4K84oleff2/QcSjnNAXlu7S+AH",
-	"8ZFlzIULWQEQO1FhVoAiTCeEKus+tOP8+vTzwUJk20FRT33jst5LG1rwsDQIJ314aa8sDKE5PjoKbGwa",
-	"PbcJoXnu7HBrbw9IbPq8wSSZNb19TQQtKDNK7SHjV0w3NZmWEQfDXl/ja98qXtjVuYoZD4wXdu5hwmWB",
-	"PIXwuVxaccYc3wHBjDeRIVVQK7HhiBhnln7ldIsPMSYb+2HUwYYGPwpoqAi2VWCNH74ZYa9x5p3rLXhv",
-	"PKFqvdgDVbvECZh9ntuxYuBI+kKAsuwd3EJaf6Ab4RvmPvBlCPpIDhza1J604VlbnrQzG8NtyR/xSe5V",
-	"/oHzx5fcXpkpYqEpk3VaQ+V6vqBXvqFABmMX8fCr+WdQTY9jY8Sr4lps7uxVeUg/StDcdwR/JtDizVBY",
-	"Voahm9eAp44hzBm/HDiVRv++XhL5X0ErvtbBdFoUGOHuvORnmCiA6kSe98WD7B9X3Ap457YDhKYa3ISM",
-	"G/2lN4DGV5Pc6RQ7bR7/WNbpRivI+zVPVwiCpaqsf70/wrgpwVWN5HrR79z1hduPQ31TZ1E15rtvN8EF",
-	"UxqMDoVgZVp4/3XtDTXAHBQIzm1bu29SIPDdHB9YIAhaDvYQ9Are2wnP0WnwdlxrYsTEIFcV64C8ILI+",
-	"csMfrWKtS8mNHm3zGKPnX90+6xw//Or+uhnOYPK908b5c9hn7Rtk0c2+jL2HauudTxPH4EZrhZ5UpT6M",
-	"3uOPYzh+wXdp6aeYJf+jE8zyIfiWgVM/n3K5VUmPzesl45mKZm8ZsbhqskaO0egV9tzCSCtCMQDat3EK",
-	"7fxM+SjLuc35MtJcYCZzifkJKXkOynaCshcf/3I2lDrxOWwKBjV56GaYYZSWXU/XsmbtEucl/2Z5Q9Ve",
-	"7aG5g++K1580WAnki6rt3V2R95VL5LZdv4xiZsZ3IQF1fndNY/rzBs2nw6+y5MPU/xZHj/f43j2nD5S2",
-	"+dbqNgkC2t8e/6nEQgIO4BiNaCsVoEwcnPwup3DoO/7FZTRDee52GP+9krV+n/v5EtBe46o2PKox5oCc",
-	"U6Zc9Y2AUaDbA3jqvlkKua7DeHa6vYdVvcxe0eCDK395B8y5u2YdlBD/o2nVVfHT+8/9sFiDB+arCaM3",
-	"xPy1JRuQ4CWBEDcsCvQreJZtfLDJ2H94+hGUGH9gph/Uh+0hK74c7VR83ox3QP7m5EDMDlaxk3dkAT8e",
-	"fjX/DLL1W6GCvQb3ztirKsoDID5Duv3TB4qyMWpVDN3gynbMsAV2cGnmpZGiGtNICXhU8UvpHent0uU0",
-	"2xIJogBXF8kMgc3iF8hHFHHlfG3yg3kb1XtFwmL5RNHtQeUNQKXABoPmsNRWISCvl0/euBAA8JXmmXI9",
-	"+TFOQFjTvgOhs6wWElLBbdW8ua3m0dURbEngu2LU/tSlYxo2J10jgz8O5FwWH2rW5eGxhyl657Jl90j1",
-	"XPXlnaje0QNTvcryRLjY/A5X8JXFaksyH7niPUImznPMRR0Hg8K5WalRxhNfd0HDjoT10GeTDeRQHvua",
-	"Wd4AZBt54jRWbafZNvFVdYUk3+H7rrDqY+JbfJ3ZVEvvgsNqavWQLgHTBU6bcZ2nMJZvSaW+ZcLlna7p",
-	"PSdbUqkfPKQvbIs4bkWcNvFyeOrpUy9xRkJ9/r4PPLM3nme21KhNa2c6itkBSvamYzYKPfbqMR+Dmo27",
-	"lDCyPo19fI1/JK2kUYvzfjWTCvBBH36spEib/v/K0dCsLFZVy/z1s4GI7ednz62UuattqU4PD49P/vPg",
-	"6ODo4Pj0P589e4rgc0P7Brczmxn7NXAnq/CzJdvBA49qwSP0RYZjeGN745nZSfDARex8vvn/AQAA//8=",
+	"5H3tchs3luiroHhvVZLdtj6cxDtX+nHLdpKJ7yRjr+yd/IhdLLD7kETUBNoAWhLXpap5mnmweZJbOAfo",
+	"RjfRTVKiFGd2fkxMqokGDs7356dJrlaVkiCtmZx9mlRc8xVY0PjpuTTXoH/hwv781n0uwORaVFYoOTmb",
+	"/KiuWankglnFrrmwjFu2UsaeswLmvC4te3bi/pexE6ZkuWalUpfmaJJNhPv5xxr0epJNJF/B5GziVpiu",
+	"zCSbmHwJK+7eN1d6xe3kbCKkffbNJJus+I1Y1avJmV95shKSvjjJJnZdAT0LC9CT22xy82Shnrivn5hL",
+	"UT1RuHNePqmUe0hPzua8NHCbTV6omzfu5JuH1LU8e1+fnHydiwL/C0xpVghTcZsve38KR6u4XbYnm6mb",
+	"STbR8LEWGorJmdU1xKdc8ZufQC7scnL2p/YYxmohF5Pb22zystZG6c29Sbix0xz/yNSc2SWwii+AzWCu",
+	"NAwBmn4wGdjBt6dPU1v4zh+4gVLinAEoux722TepN70qYFUpCzJf/wXWiQuBj9N//v0fjMuCPX3G8iXX",
+	"PHcI25x3CbwA3e4rWvGJW3Kv7fwkVsI2B+6BssQ/9tYjfHzawc7TTey8zSY/gzF8AWMwXdEj9wPpRS3H",
+	"3qFreb/133FzOfYCy83l/d5wdxZ08nj8xm1Ug6mUNIDs841WsxIQKrmSFiQiEq+qUuTcneC4oif+/Tfj",
+	"jvMp2sr/1jCfnE3+13HLn4/pr+Y4rItv7ALklyW37BqkZddayUWGZHLtvrSKFYo5lnGEIPWLIZtf+K1V",
+	"WlWgraDtz2pR2qnAjfmzzpQqgUvHW/NSGSimM8h5bSBBp9zCFAkECscyP9bK8incLHltLBSTAL9fwz1n",
+	"E1mX5eTDHmzb76GWVpSbO3hrubaGcQ1Mw7w2UDB80jFK6dCiue6CW3hixQp22lWLmvtsVa2qEmhnn/oY",
+	"7m4R0XW6UgUkH1gJY9w/N075y3LNhGU5l1JZNgPmDnp0EPC6zSAmCAsrk9yW/4JrzdfuMxFX4sFKq0VS",
+	"wD6fGVXWFs6Z2x+7XoIGdyBhmD/zYQ5zBdp46Pc2YFByltxYZsFYNle1LJiwh3jvbcz2fiXwZC1lBRj3",
+	"EKAFV3vxHRTqof4GNX5obkbNfoPcuhtAKv/+KnChohC05TcR0eOmsx4fKLjlm2B7twT2/96+/iuzyF2W",
+	"wJZKXbKFQrhFHP305Js/ffsfz7JNnICwmc2VHaCCTuPWzRina+LuFF8Y9vKnV2zJjb+mngBZCdm8PSVO",
+	"4iuhTYwD7AJMXSY4ZNB4pqJIIv2lkEWKYgPA6hmzDmjCIZ0+Z8ouQbt/MqnssoP6Q9uPt+BfOHiWN06T",
+	"2DgEQrRL5mPCh4RFivRbbbQFxsEox++y+5rBk74DlDHps+58wlVteeDYYz/4OTyX3PQkWii5YTSyEntt",
+	"vr8/86O1pl6b7KDrvQREYr0I/TWYegXTXK1WfJAQnB5mmJJI4Vwyrhf1yikwV5BbRxSwquyaKZmDIxon",
+	"HOg5PBJqdztLJ7vUwIuh7ToFoJiq2qYUnt7NRiePlw2QnqRAHr9hAzhJzKgLYS/UdQI38kFNgtuOJrup",
+	"2iSUl84CqKre2OTiC5CgG5rYUJc3LfBKC5mLipeJ5frE4qDiDxb/sPPWFJheOP43xKL3p2G6mpJYYhdh",
+	"X0tA7gw8XzJ/sxkT0iGm0EzpooeRY298C9J6C3ATV3uwCTvawkpeCFl4JbELhVxJh216atUlJHSg62Xu",
+	"jGqvgyGtcUnSKPwUpa3llyCZugKdMQPADOQa7NRYbuEgWtreCKZrOUTPnc2dfZqAdIbbr5M5yBxiihtA",
+	"SL90Z1NZH5Spa3i5hPxyTyWL0y+61/IdlOIK9JqJwtlvPL+U6rqEYgFsLrTZW/XJvMcidlR8u8VPQd+Y",
+	"FPcGSXb3pVPe4Qo0WZrCMA221pLskJ2IwRPCO/fyWzzUK/rZ6bNNNh5M9/tb7EOXN8RNohs4kAjNucyh",
+	"LOPlOla2khKQJ05LZezQQ7WM/xTdXeEx6NAif3d9cZDFZXfkzVXJ10PgGuEGo9KdcErIxXQGS6+0b2U+",
+	"Q+wihnkEsHBP0Rk2Xpt1MayrMbSosokXWwTDS9Iyure2h97U+/wdGaub9DEXUA4wY1XrPO0auOJlDdv1",
+	"A1o7PN6smDpu8FYnBKEGbqGY3ltL2mb6wZUonJw5DNXBjbDTvOMb+rVBxDusNydFgXhaWb6eT85+HafB",
+	"H8Ivbj8kfY6oxF9LNF9rWTBVW8Zn+P/M1HkOBh30O+9Q1TZXqwOBTwM3sbp8v7WsXk/V/ECrjakv+ors",
+	"v3EtEp/C560td0Htg/s2Gw1rbKOBJt/iw46pcHOZPvuoiyP8LGsZblA//TVHd9RAMYspvwOrFtXGOMl3",
+	"YDn5mNMeoF1P79ZUM7epnSTf6+hRhEoOotrqwEDH94V/dgiak+5G2sXHwJD2IIUl99AKYng8riMp2ux2",
+	"Z1IXaSMbwjgQ03ac7b8mLNR2WksnvyV+VlVFj7h/xn9x/BAKFORzLkii4+P4Lz7jslAyaaJkk+9XlV1v",
+	"NS42TvK91kq/9BIknELIK16KYhp8Lhgqo69+I0oi2Ez9t57oGnA6dVuUM3Uz5auZWNSqNg3JxU+hH2xa",
+	"y1zJuVjU9GVVchktvOQ2+hS2QUYW0uhUzacmVxXERlj0EqXFQsjpXOmZKAr8VQX4yJW6xCc0VGoqlZ0u",
+	"NJcUg6q4cICdVlqp+XQlzMrThnsMJZk/c/wZWVD8RcOh4i+D56fznQdX/N3HGgwqcvGX1/yq+0s8SmcT",
+	"oFdC8rL7M6UvrYbop1Mlpw0PbAAQP99b14Ax/d04KIOxne+EvBK2u0e65s4mVSXyHlTsUhX4FS9LdQ3x",
+	"+hH8GxgjWfFZCeFL5PYRqvASKXA6829ocMPb+UiZJUyDWu61btBTuBEGnSreV+fQsxS5jW9USJ5bcQUx",
+	"xBsox/sNf5zVZk3uPdRPPfDjR/Eq8yWXpOLjR2OVhv6XRU2RYmhvyimVVth19Kh/T/uF1VySfhaTh6fk",
+	"5mAxrvMVTNG100ch9L22by80F5JYGiJoA0D8NHfnDx90LeMnNRhR1LxEM8hZ2Mik402s+M3U3QqKIzPV",
+	"wPNlBzngpvJH8ajXfuHP1n5RaciVJP44bVisVWpaco3pFLU0dVUp7VSCFRSCT5FlZpOlMrbDREoxh3yd",
+	"lzHO5bziM1G6i4gWcpuNot4t3EKeiIaSr6chEt7IAHd0xLKNs8/qYgE2fhZFG8FZw0pZhLRT76a15Fdc",
+	"lJ5UlvUsvi6HX44ZzZ3sbGS9CZ+9CtTIqJTg+SGyGXoR1NIohuaZYWrOOAvooiR8YVjF16Xi6Avq6g1L",
+	"J+fm892NkB/9D273UbFRZkzz4JMLsi9Hyz+bXAlVcrqtGIIpCNBKrTGxGYi3S2D4JiYMi5ZLxPHCcmbJ",
+	"NRTpKCg+gTAlX+w7bi6N9zezQKgM3QpQMKtU9J7It+Ff1Fjg/X0rg6sVfvuOj2DaxBlbCPuFYbN1CFdm",
+	"TOnm5aC/QJvPvTRAdVnPGrQfgSEB3RFn47vqo1Tpw7+ro6Tft7eOSQMQvaTNkVRtjSiauDIusV8A6Qq0",
+	"mAsoprN1jEtbT42/W++O6H/D9+Re8d8zzUHM11PdODDDHituTFfjDJkFSUf4hgL5Z6czmUSAhd9M6eQm",
+	"7YJ0Ssee/qYr0LPuTzp6t1e6iZ/crJMQHw2n0Ppha1nnDCkz4MeWUfVSpNYWzM6hMDAgB9yPZsmffvss",
+	"keAGN7yAXKx4GSKhc6UZZ3NRIiKvlAZml1yyZ9+wn8WL7RkDYR+Z333z8uTJgWs7A75vzkhtvKU4kPrg",
+	"oI0RpVwZy5z44DoL2XvsG/YX8YJxgwkm0Yn8vrr+CmepHF3w65+bVMmtxGJ1DZHPd55KrsWtXgJUJmJ4",
+	"bK7Vii2UkAumZJtlKJWEmA1WWq0qi3qcRjJTsmUQzriQsCPZNRcwGJJ4WE/mqC+Gp70FPwqnbqzTzoJD",
+	"BhAO7CkYcccN+foj7/42X8KP9eyt5bY2qfBsneStra9i6myXHRlNDOHdIqi7PursL3PH2IiZhN9nG+eK",
+	"9pyCnBOvm6EG4LbW++YnzoVcgK60kOkEB6c2D/hjB1MbUSYdIqZARiBUivyJO1wI/WJgw7Uu0/GWNhNy",
+	"HMs9MLKQthh+SEt3gRntpXuQrL2pDqg2L3rz7SFmlkaLV8XPrdexixyi2IIXbYD56RZdwS2VfDsaoS/R",
+	"q7xvrL8s1fV0Uy+KQvnfnPyfVMZku+0oT75Bbj6gBWtVOh1BGMo45JdgWtFFQqmjw6sVjKuzPZ2vibmf",
+	"7lSVs6pt3UkIivQga0sf2e9nQsQVRZ3k7Y3I/5+efdPfxyl+3CX8T9c6JGzJ85AQwkWhwZh9uVE/onef",
+	"AGElNJj786BtDHLRmAFjMtsbC7eNr2bPFJ2aTJXg0NmaqtO+xQM1i66kz6giWDXnSVH4XdITrrmWwUmy",
+	"Kx4kz7Itov+TuAIJpmMceVkKNyL4M8heHXRoBNVq065RxTq584PFz50inebM4zml3pk0YloYkAVoxq1F",
+	"L5rPaeslVR/GgNBQleupVY8QC/64s0bASxiwMWvCniRGbmbG3ucoMUg28H6PTLCxrFsHE49H+EK/fHvO",
+	"jNC4xZlupm5zeQFoHexO0Zzf2osQ8N1D5N/V6nkLsuglxHnBFj5u4SajirV/yWtZrhPGR4iXRBzmYw01",
+	"RfTsFLM92nQnSGQv1bL9Y1KPaPnPjhZgP5Ojq9YWIkbvg4WM2yLMKIYUXjcCV7y8/fBkkPH2rPTxikkn",
+	"8Uow05Uq0F15Zy3z9CRWnNrEPbe6VRJ66z39NrUcQXlQ1T09efrN3qpulB7UFQNNbD1j5OhkSrM4cy56",
+	"89dPsz0EzA8a4InjwK2f6hk5qq6XINm1Fta6/wq7VLVl10thgZmKYy51wcDkvALzcN4sZ09oO8XS252u",
+	"ufUR93zvco2Ot3uf8zDnGhVbbQ7RNoroSLitD6t7dgI4Z46quVXaYO+DLuIlyvx9rHwnggpiNHDlKNwW",
+	"5RM45bYWhUN9nyOF2RnufsqQ8xMicCnm3LhwHwZdDxWoiBk1/nWEIb/bFXBNFc/OEGwTJ0KIIlfSalVG",
+	"f8EiTcotEfmARh7ZHF3JsCXx2QfJd3Jets9GucgpsL3uZqr1Hc9OwV75kEbr+Q7RBT7z/xgLKh86sbXk",
+	"xk5Vbava/g6JkPh2z4d/h7cL2YlwlyrHPIG6cprL0A0MlxVQeuDvklFaaZV743ZMMWyM4NuWyMRALD0U",
+	"DqtryUTB1BxTlv2vsPjQfX750ytmuCiSAfuBoNaL9UZInGLycQF5wz1TADpYCOvAii9iVHsbWUzzG7S2",
+	"gf7d3XlMi0k+yXJwvYFKZZ0vxdVgsgTmNzBh2EJJOCeHpzBUk3TNDbuEyoZ7B1mkcyUOGU3aViMw52U5",
+	"4/nl9JD56WiW7RVEqLS6EsWhSo33Tltv0lIC32rz16K8unQyCaW+haS4oehMMubWLLwHj/Eu8f0y3Xs0",
+	"1QSBEydrySDe3W4pI0Q478LvNss0nJWPWnuglPCOveoyosvZd2vtL3fZXPP0Xts7gP+1G+L26LmJaxHd",
+	"RFUGMfVlUautoDv2ST7a8TA3fBchQx+JBwq1ra5lzm1aXexrzW6R+CcjO+ncfncvIesxxZypah9zVajS",
+	"jUXRckwqM2oF6J1FVl3C3GIJ0VxpktPivyHNsPf2rLVneNTMAl8R2zQEGCzaHHLgdTeVTdos04G1U9f4",
+	"BpKtJu4YvjpYMODAQae7RPEx43qokYUqOxKqGyFtIppJEdUPbTXp5BVQsb67v7ZCYaWuBpylB80O6OeE",
+	"+cM3of4m9N8NncVBNQRKczdtFVaUB7DFn+6Q8XlRfCbR82CF7ldQ/3Ch8ICp++0HJVGKB/vo/wxytYJO",
+	"TpsRxQBv9RkksUPq5Js/7ddfySMUZYwMqv0OFYZq7IJdu9HSQkJufxfzFA0d0PpQwsHYjqvtnkv1QumN",
+	"9d9WjSd9aV63c9Zb/PtCaDJcNVyBNrDdC9d0A2mWCyfsQC7rXmEKKyrYrm2jREvxs4n3iAyhW9rGPLjg",
+	"d1vZXTmh02zRUGnJ7RmHbrFD9sW573WMJjREzTJ7/H5uQQ+1+9hkqYGNj22yLYbEFhmB7ST0kqF2Bssh",
+	"VYXuJGq3MLaPpi3DNg+uL2mO6RIbrjjK4iuY+h87CR2glU2ENBV0IpQpqziR5SlsuUM/Bp9nQ09HJg7t",
+	"NHXF/xkc7H/EXmeP1jliSwJMKpq6VVP/GEF+E7VG8k52qewP15r2d3RyNtoeKV0j20uMKAITjrmlo9oW",
+	"DTNs7ZF4fdj/7vy+IYltPL9dejvf715IHJxpTA6CJRVPYuvQJJe4gKpc3zGDYZueOhjV7R0c10ud8gIq",
+	"9YANXkLvzgC7BVZwzlVZDCTFDluWPiKf4OmVGs74snW1SyyPlmgMN995e7ARqIPa/jbXgC0yeNQNW2yr",
+	"1eJPG6BNPckduW3XN/GlQ2d9JMrfNEfHqB5Rd3vPPypO20btbrHDdj8kutp+gMSGt2l5F6SoDJl6QY9J",
+	"JqQ29d3p+B5yNPQeasiVLqDAfBRhmFTYJB40hoAG4j6H4huq4Wube6S443XIVPWnZSteYC6JL+E/TL9r",
+	"yj8ZlPnj2uZDGKT9MQ7Ykf2MCctAussKCUVcMpjPIbd4fSu+ZjNgVgt3nwsuOuXGbZeBtruKXxmtXrmD",
+	"udpJh2ihFju0yHZtQridVkIdzEyhfBgJMFCb0eKqw98sdEEXZdTuNpQXHiJmnD79JNpnmm7bON3OrWi3",
+	"dMWOs3CsBmyMrrnstNOYBNnQaclR1WmrpoyS4neN6QXf7iEjn8N69DgqXoYegKElE7lYfbozrp68nFo+",
+	"oCK0d0tW2pivV0yoCBqknfaNjket2mx32Gvu2t3cVvPiopYvsOvMprxqO/EqCTvESEPr3tusOQXC4bbn",
+	"rAzP7dOy8y5KQL31cYd1CQg7Km72OK4L1PJO5XOzZFd9XlvFvvRVbV+dMfcU48x3s6YpBcKwuQY4Zxrc",
+	"n8+wFo66XvjH1BXoc+S3Z05taJofr8FGYse9CznmjAh2oJ67Rwr7KsUblLIpPS5qGeYvCMOUBIZswpw3",
+	"qbtfswKgSjQKHieVduMDNzekwfG68POSdhomEDqcJ3wWHoumAwrEa2rikfOyxKwr/3jmJ4hYDx2nD1JH",
+	"ytnaD4volUsNtoNu2nWl1NGbgTEuD9hudwfWW8t+h+J9K7VpWFkUdO4t2T1jUt+5D+sIEM88Ig1g32NZ",
+	"dfUerhw81Dabrt7JgfMWZDFo0g3V7G3xG/oSsi4RvSl5DqGhkIZcVIKyJP09nLMTr4tS5Q81H/Gd4Zf1",
+	"LFmIu1tCQ1vEdajaS+/dmm46Ow/ZO3Y8tp9DRTkZvlLqQ7ZTrV26jKkn4PziGWv6wmUMK9ec7ajhNwyl",
+	"dcodGSVjur/TLbZW0oOVSAWrKZxjixIQT0HYrERhLSWgfSgk42zmrADH55UBFhZ3st0hMf7xC7PZbOye",
+	"dPMgWP4vh7GPhlVpVAr2V9p5OZby0xusWZflGY2bQqtcyAUmTwhroJwfnnp66Tfpw3kPafds5CkZsrWW",
+	"Sl36zptjVSOwd8t2rHGpq2mlSpGvd0M1bPlJsw+pRaH7otMR1oGMWuC2fp1kr9zhipK0d4OaCTSgirI6",
+	"IwhtnCqcIXkdcYvlROksWiF7tEP2DfUTavC2cGHz97t14Sao7OO69rBLNdfB+5ke0Hl46ESbu6gV94jo",
+	"80JIMGbap6T7cXfqpDoNHWYPc3eHbURPrGr8cffQpqt5jIOETtsNH+i3Lc3avtxJMTbYcZ4Gbaja7p5n",
+	"coBM88bN1Pa0T8fFezTeuqSbvPPgJN3Auc7JWnJP4lHWMq4eMfcSt7okEcFim7JnVTXYx863cfat+dMC",
+	"axsz/EPzC19mNW096q3oxAJVjJNsKah8IPZwN+Hi8WLftoIBy/sosQGiASzuo2cHd0cR9B03lw85NAac",
+	"xg8yF/um2vsy4+lgLsGS2wGKsGDsNEk49wovYrf9wbGPqb4CUYcea0unU3vztFtw+VAtdHB0QPIvFeR3",
+	"z35yKLPDTJOWDxvId+63OJCJl03qqjgMSradiQf+NM1Xxdif73CsqAHhLoJWCwvT5vruKGsTY2OazEV3",
+	"/5GwjYk0SUANivdCwdGlDDGXOwU8BtnGtnScbiOX7VxlewmFZzNx+5anf0oFPhr2sLWbRXOzXW4Bcq50",
+	"DmeM+7yIuH13hBM4DhZ7vdS604OXF1fCKOzV49dKZ8J66u95nnz45DT0VN4Sq9lKBU1hyNen3379bIfS",
+	"kIb2IwB+e/p0tLl4P8WC0P+MMk4KBYZJZVnFjRmEGuUjTCLiGe5nHlhD97UXtQwd49W1bFwnslskT4l0",
+	"WXiyKrl1MPvCMLOEsszYDOZKQzs9jKQGNZaJ8f7bb79+lu3Mnbpb/UmsBJaEKwlM19L9sz3aOTs56x2D",
+	"HItbWk9uu9keQ+t55LldGqah5FZcAbMqDTYslf039n8xR+bf/u2cRtLmyrHWZgrnDEp17YNew2VS2wuc",
+	"RnhIv/TDEdMQ70u3Gevx192ritsRUnt1pvMa3jaRnhQgg0d7pHhU0395t0JXPMYOcnGXkJRb7JBZhve7",
+	"hx3U+JHk5+BHaNpQU9vQVVWC7ToaZ6XKqTKzbSGW4ofuhf+F0n+raF8JGX972hf2h5FHg76T5DHHDzco",
+	"ibaVAW7eS1N6/cIBNmFp8bIc0p8p7evs04E6pwjTdxTEjoZ+jlqokV8KeUlIZJUqp26/4d+NTihWfAFT",
+	"h9fZBCOl+6WLD9T0p1LFPozCeDCs9loCA2n1OkxCiXvjkALQ649zxF7ZEGFrZNG10omhPo9fjYlEepf6",
+	"f0LChLW9Yxl4baguxRhhLKcm6GtjYeVRYvT+m2ZCu0m7/6JOBXcOMZHZQvmElLdKUEuh0H+l0eYHDNSY",
+	"kHDUdNxpFMuF01i4BgxBb2JGjv14KX2TBvuNGYz3agOWK2OntelmwBSq9mPk/AtkvZrdbf3HOIPvrPSw",
+	"L6FYsZCLB37PZpcf8v1QZM5YsWpmcO0Y2utcQZZErj4ME8eNUGV0ovTfKO68JSlnuHhzMCK/ZSz5g8fW",
+	"yZ/RJmu0+xkAQzuXKtUREFaVHSgr9Q7ZdBCzphTc3cMvh24cGDBlqBS4vcJGJSDTsm1stqXd+kb5LIEj",
+	"Pkp3G12wZC14UzfzCxf2BzLn06miM1Ws/XQ+Lnw+rO+QizXDKO5pXtpsbWGTfVdtgfZoAbh/bHPsFH2f",
+	"3DyqFBhT37cZyML3n9zmCptxs1u3Yncvm2sOuMPyWmOObiF0GupNeiq1UVB6nWFulv8hmu8h6NbzbAy8",
+	"0hktJV9PEyV56QOtPJH0Boup61b1c6qdruU5o56d5PUoeS3zJW2edhj7iWwtJtlkCbwowZhRDXfb1Ug1",
+	"dSg50IQyMWnxr3yFOW9UTsVZBaDjvVOrk+05zyHFeicwhrK4nR7U1nTnLFNO65IGYw0F7uoVTL3CnYie",
+	"CLtkYbD5WXR3C6d+KWrIHMbwB72dFHxuWXCWpIvf4pn2+7abGS7cdGrSErRI1+rEHe62tmMeD8437rdn",
+	"OzXdaeqNNmDsqTJjEq6f5EtRFvRPq6onJVxBmTFRnP3z7//IWMXt0v2L4TQ+X3y7n28t0RgQtzXGIVW1",
+	"J4NcaJ5DcqTOC7DXAOSWrVQpLPXvdh/RW14wkEU7J2i2bjjCuA/02clO3u34RjdZU6nkgllFsmruh47i",
+	"kO52R19vHwW0C0LcDoA7oEgv858bwNiySMdbfQXbg85OGak0R2nUjHA+VLD3ThXsyV1sQ/6mKXWyqr0p",
+	"D4xvIXnsraVb4YYfyXMb9ra7m6JBwW0e3HbpbV5cGrhUa2HXb91bfA9JHLG/QYXXy3rq+NuXoZH9Vxm7",
+	"Xmr6TgMvQH9FieWFf05CI2a+cjIAX+EEDXBNHU9pO0trq8ntLZrRc5XWm56/eRXiMk6Us++vQK/bZG+c",
+	"YUZDiXEn7FUBq0pZkPn6yV9g/V5+qeEj7svxtKfPWL7kmucWtMnYSuC8ZB96yksB0n51xjRUwK2QC8ab",
+	"0uxaFqDfS/R2OK3jEtaM2i2aUDMRl++SEA7bPArN1ZnVNZwz/l76Eu8wExsVL6pXpp/2J+EfsV98WXR0",
+	"WLuE93JZz/AghnHclTtn2JmwTMh4G6HC+ei9fC+ft2VtqD5d1NKx1iswPsGZtoKRL3/3XxiGaEITHgSW",
+	"f9AuaEe/8CtY1rMnL30Z3Zfux0HCtw4j9yZhGE7qZ1Y5/Hkvo9/SpvDH18scr49eiyvoWjKiatwGFvjR",
+	"ib/Cc2FXJxxczXyesTv9sTc8/v03E5Qkzox1RhpzRtcRe45aOr3DyRvzXhqQhemMtqD6CeGfOGdi7j44",
+	"A8p4+8n9PiO/GLZCcid9enLyXgapihaYMOzT+2AMvZ+csU///Ps/bm+P3tOo+Rx8pTj1mZ0Lx0Qmzyue",
+	"L+HJ06OTwBI737U+ehy2T4MTmySLySm1DQLJKzE5m3x9dIrrOJ6KDOB4Cby0y/9GdQFQODVl8K+Kydnk",
+	"z2B/xEeiKnH85dOTE9+Kz4bJxnBjj6uSU+yfeFmK+9/2GwC/ogB1h0lNzn79kE1MvVpxvcYEIgiYx3wm",
+	"mKc7c8T+ClBgq4dcA8KOl4gmhq9NmPzFoDTU6pAvTJgx+cG98ngFVguKEQ/B4Gf/yMMBwXG+sJHbJhtz",
+	"SFI0u+jY3C243mjsqQu1YUiUpHGkj4/hoVEMuPABpAdHgLueewekacZfOq2eZlB/+e3J1y1xF5oLaVho",
+	"OmyVBpxSTY6Sr9Kwuzo9RktsGHl+EsY+p0e2AjBmXb95l1MLxtFiWvcG1GcS4I0G6h8Atd5RybQv3WgM",
+	"A5MhyV0vRb4Mb2M5l2wGzMm4GH7NvPUuDI8/4X9vj23oA+PnU3SPg74ig/JLejvY8f0gS2lGOl1r690K",
+	"DbvxSsOjzshARNDcwtQ3Vc7Yx1pZPoWbJa+NheKrc8aZ2xJDyeB4/VHcLgSv+R34ayadlK/AYu/HXz9N",
+	"HDkELdYzcO6fbHU5pyVk0WVvq9hO31375uNIK/oLrDF65HWBF75L10EQ7/tVZZ1eenv70Nj9jop5Blgn",
+	"4UGEbwfAdKqwb0OkXqwy774lhMeWxJ5lIF42jWoGsT1qEDHEcdtWDw8G1LaQfwCkvqj5AOwialVAblEn",
+	"j5u2C7rVSUnji9TEGI5YQN0AsZ0jPsp6v2sfSxPmx5pm+nnK9D6sPegwtYpPVLnvMr5LwYYkjbr5b+UD",
+	"L8ki3OFJzIjzjOKBcC7cxpCkei2BVb4t/z3xrr149OM59o0RjlHKbJHq+FP49+0YnTaJaBvItQXYLSQ0",
+	"Xz0O0MepvU2puzfoX0fegMxnJJJv2pmdNFnK6eXXxEEb3uksavBTP/a7omM+47LwcUmvNHTv6jk98Eto",
+	"23+v2/qfJX2jyq2UckmApWGboVrn/jj0Z8yAjfCS1dUReysWkpdo6rVGYIEihb4E8lDviz1OwD+BKw8q",
+	"n2u2SSOUr4rJTzTly2APO8etTUdTCCGYgN7tRJusNUybXoCku6BzwWmvmHDlM56budXsO255M9IKDRql",
+	"LtlC2Yz6Cjq1O9g5lwAVzZ4M1Mcupbo2IZUraqdGIymYknkP3E5PxqKzTV33TU2q7vdXSX33Dpzv8JQR",
+	"bfC26zVtRqY+pLKKbx4mmnf8Eg6hXGFZFSdUSOTzNRPtGM5Yiu/XP0EEcs6874hWIg+YuAsfXgLXdgZ8",
+	"mI4wNzfDnLEVF2WINxuLDl+iqgy9mH5qm5BsBSuMnq/IflfMJ7Bk7Np/g/41pKw+3RwK439sTvZ5Iny7",
+	"vwcWB82LHh693/J1azf4iSVOJ258DcTbIs45jud3QGhKyolUwJ70q62KIhIx8bU837clI5zmxqhccBu8",
+	"/piy4IVZhk5KFjvQO/JifU4WFKr0Pv+BL6BJA/CFNhitoIS2LPTBDS4Pj/bcIrqHrrPsebzdGSyENFFS",
+	"QVlgq1oiuiMWZpIxAs7G8xg7RkctX4AJU78EuWnw0nLcoZA5bNLaBfCCJo4dQE3r3lZ0RhEL5WmQDm0D",
+	"uW7z1ZRx1k6Ha8im1yNw12GGmxv16dvk5OpoD8pRgGz+Eo3xSxuQFCXtGKLtkKIoOH6aCo7vY1zuEMdv",
+	"57x5lGiReegA7reUAdce4Z4h/4c0taIJpg9r3b7rDJ3Ft2ZMA28im+judqSmruUdZbnxGSdpL+zTkxMa",
+	"Cu8eq0j990X7wQzI2NOTp/SQ2xKgpi6d5J8BRR0L9qX7eWji8dUmN3DGx7+Y0Rbl8/yultvb9uIiu+3p",
+	"ydNHev9r6uDSNKa7P1X8AH2lDoOyElEPbnhuy3WIBqDxaDXAKGUs69loaBTDrQ+natWztzRaZ8Bp47Z3",
+	"ICsipE4y4bWrpbpmqzp3Ip0tVVmYwQiYKMzxJws39nZYT7KsBKfknz6N0jHYXKsVxcedCoGVtt6MCfmd",
+	"F7XM2DtuLrPoTr/zbUizyBDwmTDUDxGJ9pz53DG0Lp4Nruwea9cmxcrZIv557zwMbVERNn4DgkqSu2jx",
+	"/U3FZfGq2CkQ5GvLdo4DRUmFm/mnDyraXhU/ez/6AC6KwlD3ZEolvHZWGvd+f2GZsdxZldScUh5KBgof",
+	"kMNQ4Gym4UpQllDOJb3SvTFrWiLb625IgTAlInjf/NRJwpm6uT3Ol+CLFZNuxZfuzz83jWv3E1Av1M3n",
+	"JpvwPA8tlvAlIx5FauTJDocpz/NLSmmqLeIEqqCReKBMIk/tN+iJyJgfYO/HEDMxZ9xcduPYDlmGUSfu",
+	"3zwYnzoI7qQ05xUVlWwaJxXAJTZYGjJF4KYqsW7AJxUnA1zrCrpa+U6Jjd6ueede2u0v8CzVd2qNeU1O",
+	"35/80SJdP1K6/yOYAs5efoK+Xl9iQOLNY2MWrHcMfp0zHB0YAq5mBJkj5E0bAM9jH0uUeFVALgow6EUE",
+	"7XMTfXfpM2cPtt6II3ZBBRPsS9K8poWS8BWTAAXzXXuyyHdHU318578j9pyF5rmtCwjVuzgh88/fv2P/",
+	"/Ps/jum7hIEBsmgryPcjwkdiyn57bqe7ObNPD6fBt93IE1j8Xa35rFyzppPwAVx+gKMbPPpRhQVV1aBq",
+	"5tQ13lz7dvQ9/uT/dTue3Xe3+/e/e4QYrn8TtlEZTB5sJtofIH4bnH17QPi4neQ5BOjnYZ7jfeC8nb/T",
+	"a37hwv789mHvxR9oKCmJ+BAisRUreKJqewh7LS6M8e+wKqaLTT+415K3aDCbd6rDGMi0/otTIg9DPp+N",
+	"DkyTL//VGS1hboQ0GTmCZMEWtSg4elKU79mIkhwTLteMBkA0wYAmdd+pIHuhVlTfPsQv/tbUpj8sZj0G",
+	"q+i2ERjgGAEmB2YSS7UCSmB0qzMlG6k6yCoM1gbb7Td6Ngu9u9J64vc8Xzby3E8qUnP25vXbdyxe54i9",
+	"Ir9LFK0KufvCJ2STAoijuX3WhbAZ44aCxLTOr19/OJqpYj2q6pnPXNd7QalYj8uD8KWPr+3VlWM0pycn",
+	"kY/NYqAyY7xNXQ/+gIzCnA6TdNGN6XYRtOLCGbXHQl4J27Vkek4cLCx6hY99rnhBu/MtRB8ZL+jd44yL",
+	"gHwI5XM+J3XGXd8Ro2qDArmCWapriYhxTvyr5Gv8EqveMO+6Ledw+FFBx0SooOPbp49jzpk3+MQDygT3",
+	"giEXgTs5bfEAwr4saa0UOLKhlMmicPv7XCnC7e158egWsXvtOCk4uB46kjb+1l4kLSRfIPtjoetfU+Gp",
+	"tO/5QSRziGozLnRbONqEnhf8KkxYLGAbIR5/cv8ZNdPT2JiIqlT04J2raz48MMmPZ2IH/DmAFe+Wwj67",
+	"AsO8DjxtznUp5OXIrQS7YJxF/mfz1MbFbMxsdMrdRS3PKcvJmRPlYObK/nUYvZJCSSMxLbfgXyiks18G",
+	"03nCeI2dbjEc23d//6N5p8P2H8E93SAIpilTfH24IqOrwTWT9QfR78IPyt9PQn1Wd+GO8ChhgoUwFpwN",
+	"hWAVVoX4dRsNdcAcVQguaM7/Z6kQuL39DgqBe+24QtDAe33Ae/QWPK1LLkYsvfZtwo/Yc6bbK3fykQxr",
+	"W2vp7GjqFJG8/4b6KDh+/Mn/63a8RjwMk98un+PB85+hiPZHGZfSvlbpQHkMfrVe6knTQY6a89J1jOcv",
+	"hLG1wxyzln90hlk/htxycBqWU74WNRvweb0QVCm+We3q1OJm6jw7RadXPIQcM60YxzT3MNc69vMLE7Is",
+	"p1Qj67S5yE3mWx9lrJYlGBqNTYSP//I+lLa1TDwlHVr2sFmRi1latJ9Nzxr5JS5q+dnKhmbe/GNLh1q+",
+	"wBGTw0XWjUIe6sLvj7wvfascGoMe8vJ9SkDbQaflMcN11u7T8Sddy3Huf4erRzp+8MjpI5W5vybbJkNA",
+	"B+oJn2ps1eQBjtmIVHhhQqv1iLC23QJ2Dxj2ZTrOc7/L+J9V3Pr70OcLQH+N74v1RYsxR+yCC+OriSJB",
+	"gWEPkLn/y1zpVZvGsxP1HjcDRAZVg3d+Hsg9MOf+lnU0U+2PZlU302AevvaDsAYvLFR9YTTE/WvNrkFD",
+	"0ARi3CAUGDbwSGy8o+YVf3j+Ec1ce2ShHw3MGWArYT7PoeS8W++I/dXrgdSJJnXzni3gx+NP7j+jYv1O",
+	"qEBk8OCCvRkrNQLic+Tb37/jqBujVSWaPj6+h7UPArmHtrQtO4yWgFeVJsoQSO/PcuPFmmlQFfjOk24J",
+	"7DwwQzlimJ9vRMUP7mk07w2Lpwcyw9dHTTQAjQJKBi1hbskgYK/mT372KQAQRu8JpzgWQO0EMCOE2wBC",
+	"71mtNORKUl/iKfVL27QRaEbSfTFqf+6y4Rp2N90iQ7gOlFyED63oCvDYwxW9c2PYB+R6fhzVIzc+2I3r",
+	"NZ4nJtX170CCLwmriWV+4dsjKp35yLFUbR4MKudup84Yz0KfGgs7MtbjUE02UkN5GrqSBgfQ9VIZH7Yg",
+	"s50X6ywMa1CafYnP+7b5X7Ew8/ycSi1DCA4rwNslfQGmT5x26/pIYarekmt7x4LLe5HpAxdbcm0fPaXP",
+	"vfQiuAm3ehEPW3g5/urDl17iGxkPXRpC4hlRvCyoCLyWVpSepjYwO0LJwXLMTivtQTvml6gr9i4t3yim",
+	"ccDei5+VVdLpdv6wlkkD+NC1w5eUOv0hGWjo9m5t+pH/+sFBBPuE+Xurdem7h5uz4+PTp/9xdHJ0cnR6",
+	"9h/ffPM1gs8v/SlcKlXGforCySb+TGw7+iKgWvQVxiLjNYKzvfOdO0n0hc/Y+XD7/wMAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -343,6 +343,7 @@ type PeerOutputParams struct {
 	Source string `form:"source,omitempty" json:"source,omitempty"`
 	Limit  int    `form:"limit,omitempty" json:"limit,omitempty"`
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+	WaitMs int64  `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
 }
 
 // PeerStopParams defines parameters for PeerStop.
@@ -817,6 +818,14 @@ func NewPeerOutputRequest(server string, dispatch DispatchParam, params *PeerOut
 		}
 
 		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 			return nil, err
 		} else {
 			for _, qp := range strings.Split(queryFrag, "&") {
@@ -2090,6 +2099,19 @@ func (siw *ServerInterfaceWrapper) PeerOutput(w http.ResponseWriter, r *http.Req
 		return
 	}
 
+	// ------------- Optional query parameter "wait_ms" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait_ms", r.URL.Query(), &params.WaitMs, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait_ms"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait_ms", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PeerOutput(w, r, dispatch, params)
 	}))
@@ -2357,39 +2379,39 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"zFhfj9u4Ef8qBFsgD1Xs3b274OA8XdEADXpAFpdD+5AEwogaWbyVOAw5tNcI9rsXJCVb8tqbPcTX3pOt",
-	"4XA4f36cP/wiFfWWDBr2cvVFWnDQI6NLX//Q3gKr9jZSI0EbuZIWuJWFNNCjXMl64JGFdPg5aIe1XLEL",
-	"WEivWuwh7uvh/mc0a27l6tX3heSdjVs9O23W8uGhkG9r7C0xGrX7F+72R7UINbrDYRO2l5HvG858iHu9",
-	"JeMx2XrrqOowWanIMBqOf8HaTitgTWZpM8fffvNk4trhqL86bORK/mV5cOYyr/rlLaIbZadTa/TKaRtF",
-	"ypX8TwsstmhYbB2Z9SJ5Y9gbRf8Tu47in/m2NlSLvLS3jKrfULEs5P3LNb0ciFO+Pf2l7i05zvGO/pFr",
-	"zZFTUb/cwgbbUO1/tWF0BrplG6qk3LvANvBplfLaLazxGXrNmC+k3NTbUYIji451DjE0jK7s0/+GXA8s",
-	"V1IbfvX9QdsocY1OPhRSUY2RFU3o5eqD1GYDna5LcOvQR3wUe1KCRCFVcJ5cOVAjOoMp9wgtZA+6q+i+",
-	"hL7S60DBy0J6dBt0Uy5Yo+EyGEWm0euQibYDMxHcAk++RjWY7jDqQYFLakqvyEbfKjI+9PNDyOm1NmVD",
-	"rtJ1nXZZTCwbukscDi2VhrhcOzCclQAdb09pHVFT9tr3w82PbA0FM9o8/WbwdzPCmDFmxB69hzXOaYO7",
-	"prTPAX0E3IwY4TAjJFNmSqDrtYFuvo3cHTucbC3JlDkgUwdM+Y/kevT+WJvoZfQ8o2mz0TzXMYd5piRZ",
-	"rY68wi3ViQRdR1ucyp/4f+9jz+AYqg5HomdgnEAFOodQ78pqOGGPjQaNSuI9Q4dljZ3eoNsl7+p4b/Be",
-	"e46IBeO36MoIz06nm72PqDagWG9w6vG9l6f6jotV8DmLewpO4eD8KWsKpWrBrHEfWc/k8JhYh5yq8RAp",
-	"XaNhzbsJ63DOgcAOTE5j0+sx3OS9YVOsQ48lQ75pMwhhb3l3OL12oE0sNgNA9w5MX020f/xwwUw5HXpd",
-	"B+gis2pR3VnSZhbwHu7LGJVUmXzpEFQ7Awfe28GUAXoHwmDbgWAdKjK1TveqAd1lxxCVHbiUnYPxwca0",
-	"jHXZY62hTOmykC15niWRTjeodqqbYk6BhUp3MRATQVHZiM1O9zp/Dn5LhGRKB7vycyCGEu8VYj0k0fsy",
-	"oeyR7VWo18hT3rE+JGk9cfI06x7LYGADuhuuShuqabgivmIyakKXtyrUlv34TYEVJRl3hrZGfnrUXcQq",
-	"z6C7WD4eLTUau/rkSqtz1/FoweA9l4r6Hkydypdm7Od/Hu0ZCOAc7E59O2S3O7kz5owwFTopiqy5wxO7",
-	"Hqat2IdcO0fuvcTx0E/HzUGs3I4qPN1V5KWvNxQj34V6iV9y2E/rNC5+XasD54X0et/S9oyjEF1afYav",
-	"DqyXUiuWnif0SsvPVGzgvZhmZJ9SjOyz9UqsF1TrzSbWKHUG+DOOr6t4xH4RNaOi2jQnRpA0uZBB0YZK",
-	"gL/zghoBhrhFJ2iDToDotLlbiT5wgE78+vN7cb34Tmw1t8JqY7AWd7jzxUeTy76IpVXEYr4YtFmM2izE",
-	"m9iNRFEp7YtYgL04mgdfC/ho4v4XPkkW4FBo9oK2RngLChfi1xZFRbXGvMotig10AZP6U+MXH3M9U2h8",
-	"ik/uJhqNTq7kTzZWnZc3i6vDdDqhHTKlHExJdomfbt/KQm7Q+ezE68hJFg1YLVfyu8V1EhjDlBLwMu5a",
-	"bq6XYyeSJxlLPoUzTjfJH29ruZLTqzMd5D+cnlAPLMuj8fvh076R+DvVuydm4t83C2flHubFIs7tx8P4",
-	"zdX1xQ4d8++J4TtigbYm4cWNbIW8ubr5X5z+LrcRYmwjEkMDoeNzQvc+Wh5eFArpQ99DLOU5BQsQuZES",
-	"DbmE75Z6fOHF+JqzEDdXN2Lb6i7Df2hnhPajKvkV4gT2ll/G/w9RxzWeQ2GuLL8PhPPXpozBGSauLgfE",
-	"qN85QFQxGyWpFwhJypI84mwQnpNNpI42C0Pb53h9SfvXl7POHx5ovtH9xfAE9znkKXDIcXl+kmce2q5f",
-	"nXjcOy1o7PJncnQfern64eb7mx9/LGSvTSZcP36eOSc2Dzfn9Pvh+uaxgn8k0IZYnIGahTVeAGPvTBY1",
-	"gipf/xdeZLA8C1d+6JGeqiyp+flWUP1ZKhHZ5xWiq4ueuW/PziAC9+vfjIo3phZ4D4q73SzVvPDCOlLo",
-	"vWCH+FqAEVB5NHzIRmtkL0Aw9ZVnMngEoXZ8lD6bg8Y35z/MmfmAM17M+l0ieVNyXWrdtC9SL5kenwoB",
-	"pk5r0RoHKvrL1KJB4ODQC82CmgadP3KdBe2e9NxtZDhy3HVuh+aGvt9qVq026xhOJkWdv4TJWHlSd8hj",
-	"MhnefPeHvM7VzHQ7AXXtEoxijQMzdg+x9Rb5VcYXQ58BRuR3qNhlxH732C3j9H8+/4zT/f+5Mb0chLNB",
-	"JyD8lsWWQleLCgUohZaxvkBo/w2droFRgEjPxGkQoxBDtxPYNKiOS0V6gXsSrb8kjj8RXJPKRYIY1qLa",
-	"7RvgRfZ0njRz7Qqui5Mzs/Wr5fLk3CkfPj38NwAA//8=",
+	"zFhfj9u4Ef8qBFsgD1Vs714QFM7TFQ3QoAdkcTm0D0kgjKiRxVuJo5BDe43A370gKcmS197sIb7ePdka",
+	"DofDmR/n31epqO3IoGEn119lBxZaZLTx65/adcCqvgvUQNBGrmUHXMtMGmhRrmXZ88hMWvzitcVSrtl6",
+	"zKRTNbYQ9rXw8BOaDddy/fpVJnnfha2OrTYbeThk8l2JbUeMRu3/jfvxqBqhRHs8bML2MvB9x5mHsNd1",
+	"ZBzGu95ZKhqMt1RkGA2Hv9B1jVbAmsyySxx/+9WRCWvHo/5qsZJr+Zfl0ZjLtOqWd4h2kB1PLdEpq7sg",
+	"Uq7lf2tgsUPDYmfJbBbRGv3eIPpf2DQU/sy31b5YpKXxZlT8ioplJh9ebuhlT5zyjfSXuu3IcvJ3sI/c",
+	"aA6citrlDrZY+2L81YbRGmiWtS+icu89d57Pq5TW7mCDz9Brxnwl5abWDhIsdWhZJxdDxWjzNv6vyLbA",
+	"ci214devjtoGiRu08pBJRSUGVjS+leuPUpstNLrMwW58G/CRjaQIiUwqbx3ZvKcGdHqTjwjNZAu6Kegh",
+	"h7bQG0/eyUw6tFu0Uy7YoOHcG0Wm0hufiF0DZiK4Bp58DWow3WPQgzznVOVOURdsq8g4384PIas32uQV",
+	"2UKXZdzVYWTZ0n3ksNhRbojzjQXDSQnQ4fXknSWq8la7tn/5ga0ib4Y7T78Z3P2MMESMGbFF52CDc1pv",
+	"rinti0cXADcjBjjMCPEqMyXQttpAM99G9p4tTrbmZPLkkKkBpvwnch06d6pNsDI6ntG02Wqe65jcPFOS",
+	"Oq1OrMI1lZEETUM7nMqf2H+0sWOwDEWDA9ExME6gAo1FKPd50Z8wYqNCo6J4x9BgXmKjt2j30bo6vBt8",
+	"0I4DYsG4Hdo8wLPR8WWPHtUGFOstTi0+Wnmq77BYeJeiuCNvFfbGn7JGV6oazAZHzzomi6fE0qdQjUdP",
+	"6RINa95PWPtzjgS2YFIYmz6P/iWPF5tiHVrMGdJLm0EI2473x9NLC9qEZNMDdDRg/KrC/YcP682U06LT",
+	"pYcmMKsa1X1H2swc3sJDHrwSM5PLLYKqZ+DAh66/Sg+9I6G/25HQWVRkSh3fVQW6SYYhyhuwMTp743wX",
+	"wjKWeYulhjyGy0zW5HgWRBpdodqrZoo5BR0UugmOmAgKygZsNrrV6bO3WyTEqzSwz794YsjxQSGWfRB9",
+	"yCPKHt298OUGeco75IcorSWOlmbdYu4NbEE3/VOpfTF1V8BXCEaVb9JWhbpjN3yTZ0VRxr2hnZGfH1UX",
+	"Icsz6Cakj0dLlcamPLtS61R1PFow+MC5orYFU8b0pRnb+Z9He3oCWAv7c98W2e7P7gwxw0+FTpIia27w",
+	"zK7DtBT7mHLnwD1KHA79fFochMxtqcDzVUVa+nZBMfBdqZb4Obn9vE7D4re1OnJeSa8PNe0uGArRxtVn",
+	"2OrIei21Qup5Qq+4/EzFet6raUbdU4pR92y9IusV1Xq7DTlKXQD+jOPbKp6wX0XNoKg21ZkWJHYuZFDU",
+	"vhDg7p2gSoAhrtEK2qIVIBpt7tei9eyhEb/89EHcLH4QO8216LQxWIp73Lvsk0lpX4TUKkIyX/TaLAZt",
+	"FuJtqEaCqBj2RUjATpz0g28EfDJh/wsXJQuwKDQ7QTsjXAcKF+KXGkVBpca0yjWKLTQeo/rTyy8+pXym",
+	"0Ljon1RNVBqtXMsfu5B1Xt4uVsfudEI7RkrZXyXeS/x4905mcovWJSPeBE7q0ECn5Vr+sLiJAoObYgBe",
+	"hl3L7c1yqERSJ9ORi+4M3U20x7tSruX06Uwb+Y/nO9Qjy/Kk/T58HguJf1C5f6In/m29cFLuME8WoW8/",
+	"bcZvVzdXO3SIv2ea74AF2pmIFzuwZfJ2dfv/OP19KiPEUEZEhgp8w5eEjjZaHicKmXS+bSGk8hSCBYhU",
+	"SImKbMR3TS2+cGKY5izE7epW7GrdJPj35YzQblAlTSHOYG/5dfh/CDpu8BIKU2b5bSCcT5sSBmeYWF0P",
+	"iEG/S4AoQjSKUq/gkhglecBZLzwFm0Ad7iwM7Z5j9SWN05eLxu8HNN9p/qwfwX3xqQvsY1zqn+SFQdvN",
+	"6zPDvfOChip/Jke3vpXrm9VqlclWm/7z8XDmktDU2lzS7nb16u/P1i90vXnrZrIeDY1GlW9Xc51XZ3T+",
+	"PQHd+/wCpDvY4BWw/N4kUQN4U5h54UQC5bPw6/pa7KkMFous7wXvnyXjUfe8hLe66pljGXgBETiufzcq",
+	"3ppS4AMobvazkPbCic6SQucEW8Q3AoyAwqHhY9TbIDsBgqktHJPBEwjVw/D7YqwbZtu/mzHTAResmPS7",
+	"RpKgaLpYImqXxZo1DrkyAaaMa+E2FlSwlylFhcDeohOaBVUVWndiug60fdJyd4HhxHA3qeyaX/TDTrOq",
+	"tdkEdzIpatw1royFI3WPPASTfrY8HvImZU3T7AWUpY0wCrkUzFClhBJfpOmPy/p6BoxI865QzYS6+tQs",
+	"w5ThcvwZpgh/cAF8PQinC52B8DsWO/JNKQoUoBR2jOUVXPsfaHQJjAJEHEfHho98cN1eYFWhOk0VcdL3",
+	"JFp/jhx/IrhGlbMIMSxFsR8L7UWydOpoU+7ytgkdOnPn1svl2f5WHj4f/hcAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
