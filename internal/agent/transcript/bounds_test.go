@@ -149,7 +149,7 @@ func TestBlockBounds(t *testing.T) {
 	}
 	for _, n := range []int{1, 2} {
 		var s string
-		if err := json.Unmarshal(b[n].Input, &s); err != nil || !strings.HasSuffix(s, " bytes]") || len(b[n].Input) > maxBlock {
+		if err := json.Unmarshal(b[n].Input, &s); err != nil || !strings.HasSuffix(s, " bytes]") || s[0] == '"' || len(b[n].Input) > maxBlock {
 			t.Errorf("input %d of %d bytes: %v", n, len(b[n].Input), err)
 		}
 	}
@@ -224,6 +224,10 @@ func TestChanged(t *testing.T) {
 		}
 	}
 	export := samples(t)["opencode-export.json"]
+	cut := export[:len(export)/2]
+	if _, err := Read(t.Context(), bytes.NewReader(cut), int64(len(export)), OpenCode, Position{}, Query{}); !errors.Is(err, ErrChanged) {
+		t.Errorf("a document that has less than its size: %v", err)
+	}
 	for name, at := range map[string]Position{"lines before": {Offset: 1}, "skipped before": {Skipping: true}} {
 		if _, err := Read(t.Context(), bytes.NewReader(export), int64(len(export)), OpenCode, at, Query{}); !errors.Is(err, ErrChanged) {
 			t.Errorf("%s: %v", name, err)

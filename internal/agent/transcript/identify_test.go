@@ -35,6 +35,14 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
+// TestFormIsDecidedByTheHead: a longer head does not change what was decided.
+func TestFormIsDecidedByTheHead(t *testing.T) {
+	file := strings.Repeat(" ", headBytes) + `{"info":{"id":"S"},"messages":[]}`
+	if whole, head := formOfHead([]byte(file)), formOfHead([]byte(file[:headBytes])); whole != head || whole != formLines {
+		t.Errorf("%v by all, %v by the head", whole, head)
+	}
+}
+
 // TestFingerprintIsStable: once there is one, it is that of every longer
 // beginning of the same file, and of no other sample.
 func TestFingerprintIsStable(t *testing.T) {

@@ -184,6 +184,28 @@ func TestMeterForgets(t *testing.T) {
 	}
 }
 
+// TestUsageIsShownOnce: at the first line of an answer, also when results, a
+// record that is too long and the end of a page are between its lines.
+func TestUsageIsShownOnce(t *testing.T) {
+	line := `{"type":"assistant","message":{"id":"m","content":[],"usage":{"output_tokens":3}}}` + "\n"
+	file := line + `{"type":"user","message":{"content":[]}}` + "\n" + line + strings.Repeat("x", MaxRecord+1) + "\n" + line
+	for _, n := range []int{1, 100} {
+		shown := 0
+		var page Page
+		for first := true; first || !page.AtEnd; first = false {
+			page = readAll(t, Claude, file, page.Next, Query{Messages: n})
+			for _, m := range page.Messages {
+				if m.Usage != nil {
+					shown++
+				}
+			}
+		}
+		if shown != 1 {
+			t.Errorf("%d a page: shown %d times", n, shown)
+		}
+	}
+}
+
 func TestUsageDoesNotOverflow(t *testing.T) {
 	file := strings.Repeat(`{"type":"assistant","message":{"usage":{"output_tokens":9223372036854775807,"input_tokens":0}}}`+"\n", 3)
 	u, err := Sum(t.Context(), strings.NewReader(file), int64(len(file)), Claude)

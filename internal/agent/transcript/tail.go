@@ -11,7 +11,7 @@ import (
 // Tail returns the last messages of a file that nobody writes any more: at most
 // that many, of the last MaxScan bytes, with at most MaxText bytes of text. A
 // message that was replaced is not among them. A last line without its newline
-// counts if it is whole. Errors are those of Read.
+// counts if it is whole. There is no next page. Errors are those of Read.
 func Tail(ctx context.Context, src io.ReaderAt, size int64, provider string, messages int) (Page, error) {
 	q := Query{Messages: messages}
 	if err := q.check(); err != nil {
@@ -33,7 +33,7 @@ func tailOf(ctx context.Context, src io.ReaderAt, size int64, provider string, b
 	}
 	end, err := scan(ctx, src, size, provider, at, b, t.take)
 	if err == nil && !end.document && !end.at.Skipping {
-		end.at, err = t.takeTorn(src, size, provider, end.at)
+		err = t.takeTorn(src, size, provider, end.at)
 	}
 	if err != nil {
 		return Page{}, err
@@ -71,24 +71,22 @@ func (t *tail) take(d decoded, st status) (int, bool) {
 
 // takeTorn takes the line that the agent did not end, if only its newline is
 // missing.
-func (t *tail) takeTorn(src io.ReaderAt, size int64, provider string, at Position) (Position, error) {
+func (t *tail) takeTorn(src io.ReaderAt, size int64, provider string, at Position) error {
 	if n := size - at.Offset; n <= 0 || n > int64(t.record) {
-		return at, nil
+		return nil
 	}
 	raw := make([]byte, size-at.Offset)
 	if n, err := src.ReadAt(raw, at.Offset); n < len(raw) {
-		return at, shortRead(err)
+		return shortRead(err)
 	}
-	if !json.Valid(raw) {
-		return at, nil
+	if json.Valid(raw) {
+		t.take(decode(provider, record{raw: raw, place: at.Offset, carry: at.Carry}), whole)
 	}
-	d := decode(provider, record{raw: raw, place: at.Offset, carry: at.Carry})
-	t.take(d, whole)
-	return Position{Offset: size, Carry: d.carry}, nil
+	return nil
 }
 
 func (t *tail) page(end ending) Page {
-	p := Page{Messages: []hub.TranscriptMessage{}, Next: end.at, AtEnd: true, Skipped: t.skipped, Invalid: t.invalid, Warnings: []string{}}
+	p := Page{Messages: []hub.TranscriptMessage{}, AtEnd: true, Skipped: t.skipped, Invalid: t.invalid, Warnings: []string{}}
 	last := map[string]int{}
 	for n, m := range t.kept {
 		last[m.ID] = n
