@@ -151,7 +151,7 @@ type saying struct {
 func (m *model) says(scripts map[string][]saying) {
 	m.t.Helper()
 	type conversation struct {
-		Match string `json:"match"`
+		Match string   `json:"match"`
 		Steps []saying `json:"steps"`
 	}
 	var cs []conversation

@@ -173,12 +173,12 @@ func (s *stand) begin(t *testing.T, c Coordinator, agent, mode, word string, mor
 	return api.StartReceipt{}
 }
 
-const report = `"$WAVEHUB_BIN" done "%s"`
+const reporting = `"$WAVEHUB_BIN" done "%s"`
 
 func (s *stand) works(t *testing.T, mode string) {
 	word := "alpha-" + mode
 	s.model.says(map[string][]saying{word: {
-		{Text: "Working.", Command: "touch made-" + mode + " && " + fmt.Sprintf(report, "made it")}, {Text: "finished"},
+		{Text: "Working.", Command: "touch made-" + mode + " && " + fmt.Sprintf(reporting, "made it")}, {Text: "finished"},
 	}})
 	c := s.hub.NewRun(word)
 	r := s.begin(t, c, s.name, mode, word)
@@ -209,7 +209,7 @@ func (s *stand) works(t *testing.T, mode string) {
 func (s *stand) asksBack(t *testing.T, mode string) {
 	word := "bravo-" + mode
 	s.model.says(map[string][]saying{word: {
-		{Text: "Asking.", Command: `"$WAVEHUB_BIN" ask --question "Which one?" --timeout 60s && ` + fmt.Sprintf(report, "asked")}, {Text: "finished"},
+		{Text: "Asking.", Command: `"$WAVEHUB_BIN" ask --question "Which one?" --timeout 60s && ` + fmt.Sprintf(reporting, "asked")}, {Text: "finished"},
 	}})
 	c := s.hub.NewRun(word)
 	r := s.begin(t, c, s.name, mode, word)
@@ -231,7 +231,7 @@ func (s *stand) stops(t *testing.T, mode string) {
 	s.model.says(map[string][]saying{word: {{Text: "Working.", Command: "sleep 600"}, {Text: "finished"}}})
 	c := s.hub.NewRun(word)
 	r := s.begin(t, c, s.name, mode, word)
-	terminal := terminalOf(t, r)
+	terminal := terminalOf(r)
 	eventually(t, "its shell sleeps", 60*time.Second, func() bool { return sleeps(t, terminal) })
 	before := c.Show(r.DispatchId).Observation.SessionId
 	stopped := get[api.StopResult](t, c.Caller, "worker", "stop", r.DispatchId)
@@ -241,7 +241,7 @@ func (s *stand) stops(t *testing.T, mode string) {
 	if !s.resumes {
 		return
 	}
-	s.model.says(map[string][]saying{word: {{Text: "Working.", Command: fmt.Sprintf(report, "resumed")}, {Text: "finished"}, {Command: fmt.Sprintf(report, "resumed")}, {Text: "finished"}}})
+	s.model.says(map[string][]saying{word: {{Text: "Working.", Command: fmt.Sprintf(reporting, "resumed")}, {Text: "finished"}, {Command: fmt.Sprintf(reporting, "resumed")}, {Text: "finished"}}})
 	again := c.Begin(r.TaskId, "--retry-of", r.DispatchId, "--resume-session", "--worktree", "path:"+s.folder, "--agent", s.name, "--mode", mode, "--timeout", "120s")
 	if done := c.Done(again.DispatchId); done.Body != "resumed" {
 		t.Errorf("%+v", done)
@@ -271,17 +271,6 @@ func (s *stand) waits(t *testing.T) {
 // said is what the worker shows, for a failure.
 func (s *stand) said(c Coordinator, dispatch string) string {
 	return c.CLI("worker", "read", dispatch, "--source", "terminal").Stdout + "\n" + s.hub.log.String() + "\n" + s.model.requests()
-}
-
-func terminalOf(t *testing.T, r api.StartReceipt) string {
-	t.Helper()
-	for _, e := range r.Effects {
-		if e.Kind == "terminal" {
-			return e.Id
-		}
-	}
-	t.Fatalf("no terminal among %+v", r.Effects)
-	return ""
 }
 
 // sleeps reports whether a command of the terminal's is sleeping.

@@ -21,6 +21,10 @@ func New(prefix string) string {
 	return prefix + Encode(uuid.Must(uuid.NewV7()))
 }
 
+// UUID returns a fresh UUID in the text form of others, for programs that take
+// one from whoever starts them.
+func UUID() string { return uuid.NewString() }
+
 // Encode returns the 26-character text form of 128 bits.
 func Encode(b [16]byte) string {
 	var out [textLen]byte

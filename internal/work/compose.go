@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/google/uuid"
-
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/id"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -160,7 +159,7 @@ func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) 
 	}
 	return s.Agents.Plan(Launch{
 		Agent: a.Spec.Agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: prompt,
-		Mode: a.Spec.Mode, Resume: a.Agent.Session.ID, Session: uuid.NewString(),
+		Mode: a.Spec.Mode, Resume: a.Agent.Session.ID, Session: id.UUID(),
 		Env: map[string]string{
 			"WAVEHUB_TERMINAL_ID":   string(a.Terminal),
 			"WAVEHUB_BIN":           s.Bin,
