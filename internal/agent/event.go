@@ -31,16 +31,16 @@ var sessionGrammar = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 // provider works again only Classify can tell, from Detail and the time.
 // Anything malformed is invalid_argument.
 func Event(kind, name string, raw []byte) (hub.AgentEvent, error) {
-	p, ok := builtins(true)[kind]
+	p, ok := everywhere()[kind]
 	if !ok || p.read == nil {
-		return hub.AgentEvent{}, hub.Invalid("agent", "%q is no agent with hooks", kind)
+		return hub.AgentEvent{}, hub.Invalid("agent", "%.80q is no agent with hooks", kind)
 	}
 	if len(raw) > MaxEvent {
 		return hub.AgentEvent{}, hub.Invalid("event", "it is larger than %d bytes", MaxEvent)
 	}
 	e, err := p.read(name, raw)
 	if err != nil {
-		bad := hub.Invalid("event", "not the JSON of hook %q of %s", name, kind)
+		bad := hub.Invalid("event", "not the JSON of hook %.80q of %s", name, kind)
 		bad.Err = err
 		return hub.AgentEvent{}, bad
 	}

@@ -24,7 +24,7 @@ func lines(t testing.TB, name string) [][]byte {
 }
 
 // named finds the name of the hook that a recorded line came from, and its JSON.
-func named(t *testing.T, line []byte) (string, []byte) {
+func named(t testing.TB, line []byte) (string, []byte) {
 	t.Helper()
 	var r map[string]json.RawMessage
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -155,7 +155,8 @@ func TestTitleState(t *testing.T) {
 func FuzzEvent(f *testing.F) {
 	for _, kind := range []string{"codex", "claude", "gemini", "opencode"} {
 		for _, line := range lines(f, "hooks/"+kind+".jsonl") {
-			f.Add(kind, "Stop", line)
+			name, raw := named(f, line)
+			f.Add(kind, name, raw)
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind, name string, raw []byte) {

@@ -31,7 +31,8 @@ type Input struct {
 	// Mode is the mode to start in, "" for the default.
 	Mode Mode
 	// Resume is the agent's own id of a session to go on with, "" for a new
-	// one; Session is the id that a new one gets where the CLI lets it choose.
+	// one; Session is the id that a new one gets where the CLI takes one: a
+	// UUID that was never used before.
 	Resume, Session string
 	// Bin is the absolute path of wavehub, for the hooks; "" plans none.
 	Bin string
@@ -52,7 +53,9 @@ type Plan struct {
 	// Stdin nil means that standard input is closed.
 	Stdin []byte
 	// Paste is to be pasted by the caller once the agent is ready; nil for no
-	// paste. It holds no control characters but newline and tab.
+	// paste. It holds no control characters but newline and tab. Agents swallow
+	// an Enter that follows within 300 ms; it has to be repeated until a hook or
+	// a title tells of the turn.
 	Paste []byte
 	Files []File
 	// PTY says that the process needs a terminal.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/wavehub/wavehub/internal/hub"
 )
@@ -56,6 +57,9 @@ func builtins(windows bool) map[string]profile {
 	}
 	return all
 }
+
+// everywhere are the agents of all systems: what an agent says is read the same.
+var everywhere = sync.OnceValue(func() map[string]profile { return builtins(true) })
 
 // reserved are the launchers that cannot be redefined, on any system.
 var reserved = []string{Shell, "cmd", "powershell"}

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -108,6 +110,14 @@ func (s *Stream) Result() (hub.AgentResult, bool) {
 		r.Usage.Source = hub.UsageUnknown
 	}
 	return r, true
+}
+
+// decode reads what it can of a record: a field of another type than it had
+// stays empty, since the end of the output must not be lost for it.
+func decode(line []byte, v any) bool {
+	err := json.Unmarshal(line, v)
+	_, odd := errors.AsType[*json.UnmarshalTypeError](err)
+	return err == nil || odd
 }
 
 // ending is what a stream came to, once that is known.

@@ -1,10 +1,10 @@
 package agent
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/safetext"
 )
 
 // claudeStream reads `claude -p --output-format stream-json`. The last result
@@ -37,31 +37,39 @@ type claudeUsage struct {
 }
 
 func (s *claudeStream) record(line []byte) {
-	var head struct {
-		Type    string `json:"type"`
-		Session string `json:"session_id"`
-	}
-	if json.Unmarshal(line, &head) != nil {
-		return
-	}
-	if s.id == "" {
-		s.id = head.Session
-	}
 	var r claudeRecord
-	if head.Type != "result" || json.Unmarshal(line, &r) != nil {
+	if !decode(line, &r) {
 		return
 	}
-	result := judged("claude", r.IsError || r.Subtype != "success", r.text(), r.usage())
-	for _, d := range r.Denials {
-		result.Denied = append(result.Denied, d.Tool)
+	if r.Session != "" {
+		s.id = r.Session
 	}
-	s.id = r.Session
-	s.close(result)
+	if r.Type == "result" {
+		result := judged("claude", r.failed(), r.text(), r.usage())
+		result.Denied = r.denied()
+		s.close(result)
+	}
+}
+
+func (r claudeRecord) failed() bool { return r.IsError || r.Subtype != "success" }
+
+// Bounds of the tools that were denied: how many are named, and how long each.
+const (
+	maxDenied     = 20
+	maxDeniedName = 100
+)
+
+func (r claudeRecord) denied() []string {
+	var out []string
+	for _, d := range r.Denials[:min(len(r.Denials), maxDenied)] {
+		out = append(out, safetext.Line(d.Tool, maxDeniedName))
+	}
+	return out
 }
 
 func (r claudeRecord) text() string {
 	text := r.Result
-	if text == "" {
+	if text == "" && r.failed() {
 		text = strings.Join(append([]string{r.Subtype}, r.Errors...), "\n")
 	}
 	if r.IsError {

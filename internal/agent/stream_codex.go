@@ -1,10 +1,6 @@
 package agent
 
-import (
-	"encoding/json"
-
-	"github.com/wavehub/wavehub/internal/hub"
-)
+import "github.com/wavehub/wavehub/internal/hub"
 
 // codexStream reads `codex exec --json`. Errors on the way are no end: codex
 // tries again. A turn that begins takes back the result of the one before.
@@ -35,7 +31,7 @@ type codexUsage struct {
 
 func (s *codexStream) record(line []byte) {
 	var r codexRecord
-	if json.Unmarshal(line, &r) != nil {
+	if !decode(line, &r) {
 		return
 	}
 	switch r.Type {

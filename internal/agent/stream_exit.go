@@ -38,7 +38,7 @@ type opencodeTokens struct {
 
 func (s *opencodeStream) record(line []byte) {
 	var r opencodeRecord
-	if json.Unmarshal(line, &r) != nil {
+	if !decode(line, &r) {
 		return
 	}
 	if s.id == "" {
@@ -102,7 +102,7 @@ func (s *grokStream) record(line []byte) {
 		Content string            `json:"content"`
 		Calls   []json.RawMessage `json:"tool_calls"`
 	}
-	if json.Unmarshal(line, &r) != nil || r.Role == "" {
+	if !decode(line, &r) || r.Role == "" {
 		return
 	}
 	if s.heard = r.Role == "assistant" && len(r.Calls) == 0; s.heard {

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"encoding/json"
+	"strings"
 
 	"github.com/wavehub/wavehub/internal/hub"
 )
@@ -36,7 +36,7 @@ type geminiStats struct {
 
 func (s *geminiStream) record(line []byte) {
 	var r geminiRecord
-	if json.Unmarshal(line, &r) != nil {
+	if !decode(line, &r) {
 		return
 	}
 	switch {
@@ -63,7 +63,7 @@ func (s *geminiStream) say(r geminiRecord) {
 
 func (r geminiRecord) text(said string) string {
 	if r.Status != "success" && r.Error.Message != "" {
-		return r.Error.Type + ": " + r.Error.Message
+		return strings.TrimPrefix(r.Error.Type+": "+r.Error.Message, ": ")
 	}
 	return said
 }

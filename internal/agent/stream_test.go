@@ -87,6 +87,9 @@ func TestStreamResults(t *testing.T) {
 		{"grok is cut off in a tool", StreamGrok, `{"role":"assistant","content":"x","tool_calls":[{}]}`, 143, false, "", "", ""},
 		{"grok fails", StreamGrok, `{"role":"assistant","content":"Grok API error: 401 Unauthorized"}`, 1, true, hub.OutcomeFailed, hub.ErrorAuthFailed,
 			"Grok API error: 401 Unauthorized"},
+		{"fields of other types", StreamClaude, `{"type":"result","subtype":"success","is_error":false,"api_error_status":"none","result":"done","usage":{"input_tokens":"many"},"permission_denials":{}}`,
+			0, true, hub.OutcomeSucceeded, "", "done"},
+		{"an empty success", StreamClaude, `{"type":"result","subtype":"success","result":""}`, 0, true, hub.OutcomeSucceeded, "", ""},
 		{"noise", StreamClaude, "Warning: x\n[1]\n{\"type\":\n{\"type\":5}\nnull\n", 0, false, "", "", ""},
 	}
 	for _, c := range cases {

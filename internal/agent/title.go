@@ -14,7 +14,7 @@ import (
 // title must not displace a permission that a hook told of, since Claude Code
 // shows the same for both.
 func TitleState(kind, title, osc string) (hub.AgentEventKind, bool) {
-	p := builtins(true)[kind]
+	p := everywhere()[kind]
 	if p.title == nil {
 		return "", false
 	}
