@@ -108,6 +108,9 @@ func (a agents) HasTranscript(name string) bool {
 func (a agents) Event(name, event string, raw []byte) (hub.AgentEvent, string, error) {
 	kind := a.table.Kind(name)
 	e, err := agent.Event(kind, event, raw)
+	if e.Class.Refusal() && e.ResetAt == 0 {
+		_, e.ResetAt = agent.Classify(kind, e.Detail, time.Now())
+	}
 	return e, kind, err
 }
 
@@ -115,7 +118,24 @@ func (a agents) TitleState(name, title, osc string) (hub.AgentEventKind, bool) {
 	return agent.TitleState(a.table.Kind(name), title, osc)
 }
 
-func (agents) Stream(kind string) (work.Stream, error) { return agent.NewStream(kind) }
+func (agents) Stream(kind string) (work.Stream, error) {
+	s, err := agent.NewStream(kind)
+	return stream{s, kind}, err
+}
+
+// stream adds when a provider works again, where that is said by the clock.
+type stream struct {
+	*agent.Stream
+	kind string
+}
+
+func (s stream) Result() (hub.AgentResult, bool) {
+	r, ok := s.Stream.Result()
+	if ok && r.Class.Refusal() && r.ResetAt == 0 {
+		_, r.ResetAt = agent.Classify(s.kind, r.Text, time.Now())
+	}
+	return r, ok
+}
 
 func (a agents) List() []hub.AgentFacts {
 	facts := a.table.List()

@@ -39,7 +39,7 @@ func heard(tx store.Tx, a hub.Attachment, provider string, e hub.AgentEvent) err
 	if err := tx.SaveAttachment(a); err != nil {
 		return err
 	}
-	if a.Capability != hub.CapActive || a.Agent.Waiting == was.Waiting || !needsPerson(a.Agent.Waiting) {
+	if a.Capability != hub.CapActive || a.Agent.Waiting == was.Waiting || !needsPerson(a.Agent) {
 		return nil
 	}
 	return tellWaiting(tx, a, e.Detail)
@@ -58,8 +58,10 @@ func learnt(s hub.AgentState, provider string, e hub.AgentEvent) hub.AgentState 
 	return s
 }
 
-func needsPerson(waiting string) bool {
-	return waiting == hub.WaitsForPermission || waiting == hub.WaitsForPrompt
+// needsPerson reports whether nothing goes on before a person has acted. An agent
+// that runs headless ends with its turn: its end says more.
+func needsPerson(s hub.AgentState) bool {
+	return s.Waiting == hub.WaitsForPermission || s.Waiting == hub.WaitsForPrompt && s.Mode != hub.ModeHeadless
 }
 
 // maxDetail is how much of an agent's words a notice carries, in bytes.
@@ -108,7 +110,7 @@ func arriveWaiting(d hub.Dispatch, it hub.Item) (arrival, error) {
 	if err := json.Unmarshal(it.Payload, &item); err != nil {
 		return arrival{}, refusef("malformed wait: %v", err)
 	}
-	if err := hub.CheckText("detail", item.Detail, hub.MaxSubjectBytes*8); err != nil || !needsPerson(item.WaitingFor) {
+	if err := hub.CheckText("detail", item.Detail, hub.MaxSubjectBytes*8); err != nil || !needsPerson(hub.AgentState{Waiting: item.WaitingFor}) {
 		return arrival{}, refusef("wait for %.40q refused: %v", item.WaitingFor, err)
 	}
 	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, noteWaiting(tx, d, item) }}, nil

@@ -152,11 +152,12 @@ func (m *model) says(scripts map[string][]saying) {
 	m.t.Helper()
 	type conversation struct {
 		Match string   `json:"match"`
+		Each  bool     `json:"each_prompt"` // a resumed session begins them anew
 		Steps []saying `json:"steps"`
 	}
 	var cs []conversation
 	for word, steps := range scripts {
-		cs = append(cs, conversation{word, steps})
+		cs = append(cs, conversation{word, true, steps})
 	}
 	raw, err := json.Marshal(map[string]any{"conversations": cs, "steps": []saying{{Text: "hello"}}})
 	must(m.t, err)

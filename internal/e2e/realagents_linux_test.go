@@ -124,12 +124,9 @@ func TestRealAgents(t *testing.T) {
 			t.Logf("%s is not installed", g.name)
 			continue
 		}
-		t.Run(g.name, func(t *testing.T) {
-			s := setUp(t, g, programs, m)
-			for _, mode := range g.modes {
-				t.Run(mode, func(t *testing.T) { s.all(t, mode) })
-			}
-		})
+		for _, mode := range g.modes {
+			t.Run(g.name+"/"+mode, func(t *testing.T) { setUp(t, g, programs, m).all(t, mode) })
+		}
 	}
 }
 
@@ -241,7 +238,7 @@ func (s *stand) stops(t *testing.T, mode string) {
 	if !s.resumes {
 		return
 	}
-	s.model.says(map[string][]saying{word: {{Text: "Working.", Command: fmt.Sprintf(reporting, "resumed")}, {Text: "finished"}, {Command: fmt.Sprintf(reporting, "resumed")}, {Text: "finished"}}})
+	s.model.says(map[string][]saying{word: {{Text: "Working.", Command: fmt.Sprintf(reporting, "resumed")}, {Text: "finished"}}})
 	again := c.Begin(r.TaskId, "--retry-of", r.DispatchId, "--resume-session", "--worktree", "path:"+s.folder, "--agent", s.name, "--mode", mode, "--timeout", "120s")
 	if done := c.Done(again.DispatchId); done.Body != "resumed" {
 		t.Errorf("%+v", done)

@@ -139,10 +139,11 @@ func (s *Service) agentWaits(ctx context.Context, a hub.Attachment) string {
 	if err != nil {
 		return said // the title is a second opinion only
 	}
-	if kind, ok := s.Agents.TitleState(a.Spec.Agent, st.Title, st.Agent); ok {
-		return hub.WaitingFor(said, kind)
+	kind, ok := s.Agents.TitleState(a.Spec.Agent, st.Title, st.Agent)
+	if !ok || said == hub.WaitsForPermission && kind == hub.AgentIdle {
+		return said // some titles show a question as they show idleness
 	}
-	return said
+	return hub.WaitingFor(said, kind)
 }
 
 // inspect asks the peer that owns the Dispatch and records what it proves.
