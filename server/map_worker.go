@@ -65,6 +65,17 @@ func dispatchOf(d hub.Dispatch) api.Dispatch {
 	}
 }
 
+// dispatchInList leaves out what makes a page of Dispatches long.
+func dispatchInList(d hub.Dispatch) api.Dispatch {
+	if d.Findings != nil && d.Findings.Verification != nil {
+		short := *d.Findings
+		verification := *short.Verification
+		verification.OutputTail = ""
+		short.Verification, d.Findings = &verification, &short
+	}
+	return dispatchOf(d)
+}
+
 func findingsOf(f *hub.Findings) *api.Findings {
 	if f == nil {
 		return nil

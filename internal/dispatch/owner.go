@@ -189,10 +189,14 @@ func arriveClosed(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
 }
 
 // learnEnd fences the capability of a Dispatch that its home says it has ended.
-// A worker that has reported learns its verdict from the ack of its report.
+// A worker that has reported learns its verdict from the ack of its report, which
+// goes now if it was held.
 func learnEnd(tx store.Tx, a hub.Attachment, at hub.DispatchState) error {
-	if a.Capability != hub.CapActive || !at.Final() && !at.Fenced() {
+	if !at.Final() && !at.Fenced() {
 		return nil
+	}
+	if err := fenceHold(tx, a.Home, a.Dispatch); err != nil || a.Capability != hub.CapActive {
+		return err
 	}
 	a.Capability = hub.CapFenced
 	wakeWorker(tx, a.Dispatch)

@@ -280,7 +280,10 @@ func verdict(tx store.Tx, k store.QueueKey, v hub.ItemVerdict) error {
 		return err
 	}
 	a.Capability = capabilityAfter(a, v.Verdict)
-	return tx.SaveAttachment(a)
+	if err := tx.SaveAttachment(a); err != nil || v.Verdict != hub.VerdictStale {
+		return err
+	}
+	return fenceHold(tx, k.Peer, k.Dispatch) // the home has ended it meanwhile
 }
 
 func capabilityAfter(a hub.Attachment, v hub.Verdict) hub.CapabilityState {

@@ -47,8 +47,6 @@ func (c Checks) Clean() (Checks, error) {
 		return c, Invalid("scope", "must be advisory or enforce")
 	case c.Verify == VerifyRequired && c.VerifyCmd == "":
 		return c, Invalid("verify", "required needs a verify_cmd")
-	case c.Scope == ScopeEnforce && len(c.WriteScope) == 0:
-		return c, Invalid("scope", "enforce needs a write_scope; . stands for everything")
 	case c.VerifyTimeoutSecs < 0 || c.VerifyTimeoutSecs > MaxVerifyTimeoutSecs:
 		return c, Invalid("verify_timeout_secs", "must be 0 to %d", MaxVerifyTimeoutSecs)
 	}
@@ -150,6 +148,7 @@ const (
 	MaxViolationBytes = 16 << 10
 	MaxOutputTail     = 16 << 10
 	MaxCommandShown   = 2 << 10
+	MaxReasonBytes    = 512
 	// FindingsRoom is what a held report leaves free in its message.
 	FindingsRoom = 4 << 10
 )
@@ -204,7 +203,25 @@ func (f Findings) Check() error {
 	case len(f.Violations) > MaxViolations || f.ViolationCount < len(f.Violations):
 		return Invalid("scope_violations", "%d of %d are named", len(f.Violations), f.ViolationCount)
 	}
-	return nil
+	return f.checkTexts()
+}
+
+// checkTexts bounds what a home keeps with the Dispatch.
+func (f Findings) checkTexts() error {
+	if err := CheckText("scope_violations", strings.Join(f.Violations, ""), MaxViolationBytes); err != nil {
+		return err
+	}
+	if err := CheckText("scope_reason", f.ScopeReason, MaxReasonBytes); err != nil || f.Verification == nil {
+		return err
+	}
+	v := f.Verification
+	if err := CheckText("verify.reason", v.Reason, MaxReasonBytes); err != nil {
+		return err
+	}
+	if err := CheckText("verify.command", v.Command, MaxCommandShown); err != nil {
+		return err
+	}
+	return CheckText("verify.output_tail", v.OutputTail, MaxOutputTail)
 }
 
 // Conclude is a report as the home of its Task takes it: a success that does

@@ -25,6 +25,9 @@
 //	Report      a worker_done message: what a worker says of its Dispatch
 //	Settlement  the one transition of a Dispatch to a final state by evidence
 //	Fence       stop, abandon or replacement: later reports change nothing
+//	Hold        a success that its owner has taken and looks into before it goes
+//	Findings    what the owner found out: verification, changes, notes
+//	Baseline    what a worktree was when the first attempt of a Task got it
 //	Verdict     what the home made of a report
 //	Item        one entry of a relay queue: a sequence never changes its content
 //	Receipt     the record of one request: at most one effect per request id

@@ -65,7 +65,11 @@ func lifecycle(field, what string) error {
 // Sum identifies what a report says: equal sums are duplicates. It covers
 // outcome, body, result (by its meaning), files and the worker's verify_result.
 func (r Report) Sum(body string) string {
-	raw, err := json.Marshal([]any{r.Outcome, body, sameJSON(r.Result), r.Files, r.Claim})
+	files := r.Files
+	if len(files) == 0 {
+		files = nil // as it is after having been written
+	}
+	raw, err := json.Marshal([]any{r.Outcome, body, sameJSON(r.Result), files, r.Claim})
 	if err != nil { // strings and raw JSON as string always marshal
 		panic(err)
 	}

@@ -152,9 +152,11 @@ func covers(pattern, path []string) bool {
 		for i := len(path); i > 0; i-- {
 			at[i] = at[i-1] && matches(part, path[i-1])
 		}
-		at[0] = false
+		if at[0] = false; !slices.Contains(at, true) {
+			return false
+		}
 	}
-	return slices.Contains(at, true)
+	return true
 }
 
 // spread lets a ** stand for any number of further parts.

@@ -159,6 +159,15 @@ func TestOutsideIsBounded(t *testing.T) {
 	if f.ViolationCount != 3*MaxViolations || len(f.Violations) > MaxViolations || len(f.Violations) == 0 || f.Check() != nil {
 		t.Errorf("%d of %d, %v", len(f.Violations), f.ViolationCount, f.Check())
 	}
+	long := f
+	long.ScopeReason = strings.Repeat("x", MaxReasonBytes+1)
+	loud := f
+	loud.Verification = &Verification{OutputTail: strings.Repeat("x", MaxOutputTail+1)}
+	for name, bad := range map[string]Findings{"reason": long, "tail": loud, "result": {VerifyResult: "fine"}, "check": {ScopeCheck: "fine"}, "by": {VerifiedBy: "me"}, "count": {Violations: []string{"x"}}} {
+		if bad.Check() == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
 	f.Verification = &Verification{Command: "c", OutputTail: "t"}
 	for again := true; again; {
 		f, again = f.Smaller()

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"path/filepath"
+	"strings"
 
 	"github.com/wavehub/wavehub/internal/hub"
 )
@@ -55,17 +56,31 @@ func below(dir string) (from, to string) {
 	return dir + string(filepath.Separator), dir + string(rune(filepath.Separator+1))
 }
 
+// besideBytes bounds the scopes that one look at a folder returns.
+const besideBytes = 1 << 20
+
+// besides reads workers of a folder; what does not fit stands as one that may
+// change everything.
+func (q querier) besides(limit int, query string, args ...any) ([]hub.Beside, error) {
+	size := func(b hub.Beside) int { return len(b.Dir) + len(strings.Join(b.Scope, "")) }
+	bs, more, err := within(q, scanBeside, size, limit, besideBytes, query, append(args, limit+1)...)
+	if more {
+		bs = append(bs, hub.Beside{})
+	}
+	return bs, err
+}
+
 // OpenBeside implements store.HoldReader.
 func (q querier) OpenBeside(root string, limit int) ([]hub.Beside, error) {
 	from, to := below(root)
-	bs, err := all(q, scanBeside, openBeside, root, from, to, limit)
+	bs, err := q.besides(limit, openBeside, root, from, to)
 	return bs, wrap(err, "looking for workers in %s", root)
 }
 
 // LaterBeside implements store.HoldReader.
 func (q querier) LaterBeside(home hub.PeerID, t hub.TaskID, dir, root string, limit int) ([]hub.Beside, error) {
 	from, to := below(root)
-	bs, err := all(q, scanBeside, laterBeside, root, from, to, t, home, dir, limit)
+	bs, err := q.besides(limit, laterBeside, root, from, to, t, home, dir)
 	return bs, wrap(err, "looking for later workers in %s", root)
 }
 

@@ -99,10 +99,10 @@ type HoldReader interface {
 	Holds() ([]hub.Hold, error)
 	Baseline(home hub.PeerID, t hub.TaskID, dir string) (hub.Baseline, bool, error)
 	// OpenBeside are the workers in or below a folder that need care, the
-	// oldest first, at most limit.
+	// oldest first, at most limit and 1 MiB. More than that are the zero Beside.
 	OpenBeside(root string, limit int) ([]hub.Beside, error)
 	// LaterBeside are those in or below root that came after the Task's first
-	// attempt in dir, the newest first, at most limit.
+	// attempt in dir, the newest first, bounded likewise.
 	LaterBeside(home hub.PeerID, t hub.TaskID, dir, root string, limit int) ([]hub.Beside, error)
 }
 

@@ -51,9 +51,9 @@ func beside(f *fixture) {
 	put("above", "/w", true)
 	later, below := put("later", "/w/tree", false), put("below", "/w/tree/sub", true)
 	f.view(func(rx store.Rx) error {
-		return first(same(f, []hub.Beside{before, below})(rx.OpenBeside(root, 10)), same(f, []hub.Beside{before})(rx.OpenBeside(root, 1)),
+		return first(same(f, []hub.Beside{before, below})(rx.OpenBeside(root, 10)), same(f, []hub.Beside{before, {}})(rx.OpenBeside(root, 1)),
 			same(f, []hub.Beside{below, later})(rx.LaterBeside(own.Home, own.Task, own.Dir, root, 10)),
-			same(f, []hub.Beside{below})(rx.LaterBeside(own.Home, own.Task, own.Dir, root, 1)))
+			same(f, []hub.Beside{below, {}})(rx.LaterBeside(own.Home, own.Task, own.Dir, root, 1)))
 	})
 }
 

@@ -33,6 +33,24 @@ func TestAcceptance_Q05_VerificationKilledAtEachStage(t *testing.T) {
 	}
 }
 
+// The steps above are all that there are.
+func TestAVerificationTakesItsSteps(t *testing.T) {
+	c := newChecked(t, runPasses)
+	s, stop := c.hubThatStops(c.store)
+	o := c.own(t, s, false)
+	stop()
+	c.report(o.task, o.id, hub.OutcomeSucceeded, "did it")
+	f := &frozen{Store: c.store, left: verifySteps + 1, died: make(chan struct{}), never: make(chan struct{})}
+	t.Cleanup(func() { close(f.never) })
+	c.hub(f)
+	c.awaits(o.id, hub.Succeeded)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left != 1 {
+		t.Errorf("it took %d commits, not %d", verifySteps+1-f.left, verifySteps)
+	}
+}
+
 // owned is a Dispatch at its owner, "" being the home of its own.
 type owned struct {
 	home hub.PeerID
@@ -216,7 +234,7 @@ func TestAPeersChecksAreChecked(t *testing.T) {
 	home := c.addPeer(hub.RoleHome)
 	for name, bad := range map[string]hub.Checks{
 		"path": {WriteScope: []string{"../up"}}, "policy": {VerifyCmd: "x", Verify: "sometimes"}, "notes": {HandoffPath: "/etc/passwd"},
-		"time": {VerifyCmd: "x", VerifyTimeoutSecs: -1}, "no command": {Verify: hub.VerifyRequired}, "no scope": {Scope: hub.ScopeEnforce},
+		"time": {VerifyCmd: "x", VerifyTimeoutSecs: -1}, "no command": {Verify: hub.VerifyRequired},
 	} {
 		body := hub.PeerStart{
 			Dispatch: hub.NewDispatchID(), Task: hub.NewTaskID(), Run: hub.NewRunID(), Contract: hub.ContractFederation, StoreID: "store_1",

@@ -227,10 +227,12 @@ func (s *Service) verifyTail(ctx context.Context, h hub.Hold) string {
 	return strings.ToValidUTF8(text[max(len(text)-hub.MaxOutputTail, 0):], "")
 }
 
-// clip is the beginning of a text.
+// clip is the beginning of a text, of at most limit bytes.
 func clip(text string, limit int) string {
+	const more = "…"
+	text = hub.PlainText([]byte(text))
 	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
+	return strings.ToValidUTF8(text[:limit-len(more)], "") + more
 }

@@ -33,7 +33,7 @@ func (s *Service) takeBaseline(ctx context.Context, a hub.Attachment) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		base.Reason, base.Dirty = clip(err.Error(), hub.MaxSubjectBytes), nil
+		base.Reason, base.Dirty = clip(err.Error(), hub.MaxReasonBytes), nil
 	}
 	return s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
 		kept := base
@@ -134,7 +134,7 @@ func (s *Service) changedPaths(ctx context.Context, a hub.Attachment, base hub.B
 		}
 		s.Log.Warn("looking at a worker's changes", "dispatch_id", a.Dispatch, "error", err)
 	}
-	return nil, clip(err.Error(), hub.MaxSubjectBytes), nil
+	return nil, clip(err.Error(), hub.MaxReasonBytes), nil
 }
 
 // allowed is what may be changed in the worktree: by the Task, and by the others

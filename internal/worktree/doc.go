@@ -1,5 +1,6 @@
 // Package worktree runs git, and nothing else in wavehub does: it inspects
-// repositories and makes worktrees of them under a folder that the hub owns.
+// repositories, makes worktrees of them under a folder that the hub owns, and
+// tells what was changed in one.
 //
 // A repository is foreign data. Nothing that it carries is executed: hooks,
 // file system monitors, content filters, editors, pagers, remotes and lazy
