@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -122,11 +123,8 @@ func (m *Manager) ask(ctx context.Context, inc hub.Incarnation, version int, cmd
 		return Event{}, hub.Errorf(hub.CodeCapabilityUnsupported, "the supervisor of terminal %s was started by an older hub and cannot do %s", inc.Terminal, cmd.Op)
 	}
 	ev, err := c.ask(cmd)
-	if err == nil {
-		return ev, nil
-	}
-	if ctx.Err() != nil {
-		err = ctx.Err()
+	if _, refused := errors.AsType[*hub.Error](err); refused || err == nil {
+		return ev, err
 	}
 	return Event{}, m.unanswered(ctx, dir, inc, cmd, err)
 }
@@ -165,15 +163,16 @@ var hints = map[hub.Code]string{
 }
 
 // unanswered is the error of a command whose answer is missing. The supervisor
-// may have acted on it, which matters only where that is not undone by the end.
+// may have acted on it, which only matters for input: all else can be repeated.
 func (m *Manager) unanswered(ctx context.Context, dir string, inc hub.Incarnation, cmd Command, cause error) error {
-	if refused, ok := cause.(*hub.Error); ok {
-		return refused
+	if ctx.Err() != nil {
+		cause = ctx.Err()
 	}
-	if cmd.Op != opInput {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	switch {
+	case cmd.Op == opInput:
+	case ctx.Err() != nil:
+		return cause
+	default:
 		return m.unreached(ctx, dir, inc, cause)
 	}
 	unknown := hub.Errorf(hub.CodeOutcomeUnknown, "the input may have been written")
@@ -196,7 +195,7 @@ func (m *Manager) unreached(ctx context.Context, dir string, inc hub.Incarnation
 }
 
 func unproven(inc hub.Incarnation, cause error) error {
-	e := hub.Errorf(hub.CodePreconditionFailed, "terminal %s is not proven to run the process that was launched; nothing was sent to it", inc.Terminal)
+	e := hub.Errorf(hub.CodePreconditionFailed, "terminal %s is not proven to run the process that was launched", inc.Terminal)
 	e.Err = cause
 	return e
 }

@@ -5,6 +5,7 @@ package terminal
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -430,3 +431,18 @@ func diskUse(t *testing.T, dir string) (size int64) {
 	}
 	return size
 }
+
+// scaled returns the count for WAVEHUB_TEST_SCALE and prints it.
+func scaled(t *testing.T, small, medium, full int) int {
+	t.Helper()
+	scale := os.Getenv("WAVEHUB_TEST_SCALE")
+	n, ok := map[string]int{"": small, "small": small, "medium": medium, "full": full}[scale]
+	if !ok {
+		t.Fatalf("WAVEHUB_TEST_SCALE=%q is none of small, medium, full", scale)
+	}
+	t.Logf("count: %d", n)
+	return n
+}
+
+// sum is what sha256sum prints.
+func sum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

@@ -57,6 +57,47 @@ func FuzzCommands(f *testing.F) {
 // Invariant 19.
 func TestSupervisorOfTheFirstVersion(t *testing.T) {
 	m := newManager(t)
+	inc, served := fake(t, m, 1, 4)
+	if err := m.Input(within(t), inc, []byte("x")); !hub.IsCode(err, hub.CodeCapabilityUnsupported) {
+		t.Errorf("Input = %v", err)
+	}
+	if err := m.Resize(within(t), inc, hub.TerminalSize{Rows: 9, Cols: 9}); !hub.IsCode(err, hub.CodeCapabilityUnsupported) {
+		t.Errorf("Resize = %v", err)
+	}
+	if _, err := m.AwaitOutput(within(t), inc, 0); !hub.IsCode(err, hub.CodeCapabilityUnsupported) {
+		t.Errorf("AwaitOutput = %v", err)
+	}
+	if state, err := m.State(within(t), inc); err != nil || state.Total != 12 || state.LastOutputAt != 34 || state.Size != (hub.TerminalSize{}) {
+		t.Errorf("State = %+v, %v", state, err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// Invariant 14: an answer that is lost is not taken for a failure, nor for a
+// success.
+func TestLostAnswerToInput(t *testing.T) {
+	m := newManager(t)
+	inc, served := fake(t, m, ProtocolVersion, 3)
+	if err := m.Input(within(t), inc, []byte("x")); !hub.IsCode(err, hub.CodeOutcomeUnknown) {
+		t.Errorf("Input = %v", err)
+	}
+	if err := m.Resize(within(t), inc, hub.TerminalSize{Rows: 9, Cols: 9}); !hub.IsCode(err, hub.CodePreconditionFailed) {
+		t.Errorf("Resize = %v", err)
+	}
+	if _, err := m.AwaitOutput(within(t), inc, 0); !hub.IsCode(err, hub.CodePreconditionFailed) {
+		t.Errorf("AwaitOutput = %v", err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// fake serves a number of connections as a supervisor of the version, which
+// answers to state alone. Its process is this one.
+func fake(t *testing.T, m *Manager, version, connections int) (hub.Incarnation, <-chan error) {
+	t.Helper()
 	spec := specOf(t, "block", "")
 	dir := filepath.Join(m.cfg.Root, string(spec.Terminal))
 	if err := m.prepare(dir, spec); err != nil {
@@ -75,46 +116,33 @@ func TestSupervisorOfTheFirstVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	t.Cleanup(func() { _ = listener.Close() })
 	served := make(chan error, 1)
-	go func() { served <- serveFirstVersion(listener, inc, 4) }()
-	if err := m.Input(within(t), inc, []byte("x")); !hub.IsCode(err, hub.CodeCapabilityUnsupported) {
-		t.Errorf("Input = %v", err)
-	}
-	if err := m.Resize(within(t), inc, hub.TerminalSize{Rows: 9, Cols: 9}); !hub.IsCode(err, hub.CodeCapabilityUnsupported) {
-		t.Errorf("Resize = %v", err)
-	}
-	if _, err := m.AwaitOutput(within(t), inc, 0); !hub.IsCode(err, hub.CodeCapabilityUnsupported) {
-		t.Errorf("AwaitOutput = %v", err)
-	}
-	if state, err := m.State(within(t), inc); err != nil || state.Total != 12 || state.LastOutputAt != 34 || state.Size != (hub.TerminalSize{}) {
-		t.Errorf("State = %+v, %v", state, err)
-	}
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
-}
-
-// serveFirstVersion is a supervisor of version 1 for a number of connections.
-func serveFirstVersion(l net.Listener, inc hub.Incarnation, connections int) error {
-	for range connections {
-		conn, err := l.Accept()
-		if err != nil {
-			return err
-		}
-		hello := Hello{Version: 1, PID: inc.PID, Nonce: inc.Nonce, BootID: inc.BootID, StartedAt: inc.StartedAt}
-		if err := writeControl(conn, hello); err != nil {
-			return err
-		}
-		var cmd Command
-		if readControl(conn, &cmd) == nil && cmd.Op == opState {
-			if err := writeControl(conn, Event{Op: opState, Total: 12, LastOutputAt: 34}); err != nil {
-				return err
+	go func() {
+		for range connections {
+			if err := serveFake(listener, inc, version); err != nil {
+				served <- err
+				return
 			}
 		}
-		if err := conn.Close(); err != nil {
-			return err
-		}
+		served <- nil
+	}()
+	return inc, served
+}
+
+func serveFake(l net.Listener, inc hub.Incarnation, version int) error {
+	conn, err := l.Accept()
+	if err != nil {
+		return err
 	}
-	return nil
+	defer conn.Close()
+	hello := Hello{Version: version, PID: inc.PID, Nonce: inc.Nonce, BootID: inc.BootID, StartedAt: inc.StartedAt}
+	if err := writeControl(conn, hello); err != nil {
+		return err
+	}
+	var cmd Command
+	if readControl(conn, &cmd) == nil && cmd.Op == opState {
+		return writeControl(conn, Event{Op: opState, Total: 12, LastOutputAt: 34})
+	}
+	return nil // a client that was not served leaves
 }
