@@ -78,8 +78,7 @@ func (l Launcher) deliver(prompt, dir string) Plan {
 		}
 	}
 	file := l.file(prompt, dir)
-	pointer := "Your task is in the file " + file.Path + " - read all of it, then do what it says."
-	return Plan{Argv: append(argv, pointer), Files: []File{file}}
+	return Plan{Argv: append(argv, Pointer(file.Path)), Files: []File{file}}
 }
 
 func (l Launcher) file(prompt, dir string) File {

@@ -161,7 +161,7 @@ func (x *hubParts) wireWork(context.Context) error {
 		return err
 	}
 	x.work = work.New(work.Config{
-		Store: x.store, Gate: x.gate, Terminals: terminals, Git: g, Agents: launchers,
+		Store: x.store, Gate: x.gate, Terminals: terminals, Git: g, Agents: launchers, Console: launchers,
 		Remote: remote{x.fed.client, x.fed.home.Kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
 		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.home.identity.Fingerprint},
 		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },

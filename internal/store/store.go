@@ -55,6 +55,7 @@ type Tx interface {
 	Relay
 	Peers
 	Repos
+	Terminals
 	Identity
 	Now() hub.Micros
 	Signal(hub.Signal)
@@ -73,6 +74,7 @@ type Rx interface {
 	RelayReader
 	PeerReader
 	RepoReader
+	TerminalReader
 	Identity
 	Now() hub.Micros
 	Counts() (Counts, error)

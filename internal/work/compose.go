@@ -11,9 +11,13 @@ import (
 
 // newAttachment is the owner's record as a start begins.
 func (s *Service) newAttachment(p place, in hub.PeerStart, home hub.PeerID, key hub.RequestID) hub.Attachment {
+	terminal := in.Spec.Terminal
+	if terminal == "" {
+		terminal = hub.NewTerminalID()
+	}
 	return hub.Attachment{
 		Dispatch: in.Dispatch, Task: in.Task, Run: in.Run, Home: home, Request: key, Spec: in.Spec,
-		Capability: hub.CapActive, Terminal: hub.NewTerminalID(), Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent,
+		Capability: hub.CapActive, Terminal: terminal, Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent,
 		Receipt: hub.Receipt{
 			Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 			Stage: hub.StageAccepted, Server: hub.Server{Name: s.Name}, Setup: p.setup, TimeoutMS: startTimeout(in.Spec).Milliseconds(),
@@ -76,6 +80,9 @@ func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt
 		return s.failed(a, err), hub.EvStartFailed
 	}
 	defer release()
+	if p.spec.Terminal != "" {
+		return s.takeOver(ctx, a, p, prompt)
+	}
 	if err := s.makeWorktree(ctx, &a, p); err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
@@ -154,11 +161,7 @@ func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) 
 	}
 	return s.Agents.Plan(Launch{
 		Agent: a.Spec.Agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: prompt,
-		Env: map[string]string{
-			"WAVEHUB_TERMINAL_ID":   string(a.Terminal),
-			"WAVEHUB_BIN":           s.Bin,
-			"WAVEHUB_DISPATCH_FILE": file,
-		},
+		Env: s.ownEnv(a.Terminal, file),
 	})
 }
 
@@ -170,7 +173,10 @@ func (s *Service) launch(ctx context.Context, a *hub.Attachment, spec hub.Launch
 	}
 	terminal := s.resource("terminal", "attempted", "agent", string(a.Terminal))
 	terminal.Liveness = hub.Unverifiable
-	err := s.stage(ctx, a, hub.StageTerminalCreating, func(a *hub.Attachment) { a.Receipt.Residuals = append(residuals(*a), terminal) })
+	err := s.stageTx(ctx, a, hub.StageTerminalCreating, func(tx store.Tx, a *hub.Attachment) error {
+		a.Receipt.Residuals = append(residuals(*a), terminal)
+		return putTerminal(tx, *a, spec)
+	})
 	if err != nil {
 		a.Receipt.Residuals = a.Receipt.Effects
 		return s.failed(*a, err), hub.EvStartFailed
@@ -187,7 +193,7 @@ func (s *Service) launch(ctx context.Context, a *hub.Attachment, spec hub.Launch
 	if err := s.launched(context.WithoutCancel(ctx), a, in); err != nil && !errors.Is(err, errFenced) {
 		return s.unknown(*a, err), hub.EvStartLost
 	}
-	s.watch(*a)
+	s.attend(in)
 	return a.Receipt, hub.EvStarted
 }
 
@@ -198,7 +204,7 @@ func residuals(a hub.Attachment) []hub.Resource {
 
 // launched commits that the process runs and has its input.
 func (s *Service) launched(ctx context.Context, a *hub.Attachment, in hub.Incarnation) error {
-	return s.stage(ctx, a, hub.StageInputAccepted, func(a *hub.Attachment) {
+	return s.stageTx(ctx, a, hub.StageInputAccepted, func(tx store.Tx, a *hub.Attachment) error {
 		a.Process = &in
 		terminal := s.resource("terminal", "created", "agent", string(a.Terminal))
 		terminal.Liveness = hub.Live
@@ -207,7 +213,35 @@ func (s *Service) launched(ctx context.Context, a *hub.Attachment, in hub.Incarn
 		a.Receipt.Effects = append(residuals(*a), terminal, input)
 		a.Receipt.Residuals = []hub.Resource{}
 		a.Receipt.State, a.Receipt.ReadinessSource = hub.StartReady, "launch"
+		_, err := startedTerminal(tx, a.Terminal, in)
+		return err
 	})
+}
+
+// putTerminal records the terminal that is about to be made for a worker.
+func putTerminal(tx store.Tx, a hub.Attachment, spec hub.LaunchSpec) error {
+	t := hub.Terminal{
+		ID: a.Terminal, Role: hub.TerminalAgent, Worktree: a.Worktree, Dir: a.Dir, Agent: a.Spec.Agent, Name: a.Spec.DisplayName,
+		Home: a.Home, Dispatch: a.Dispatch, CreatedAt: tx.Now(),
+	}
+	if spec.PTY != nil {
+		t.Size = *spec.PTY
+	}
+	return tx.PutTerminal(t)
+}
+
+// endUnstarted records that nothing was started in the terminal of a start that
+// failed. One that the start did not make goes on.
+func endUnstarted(tx store.Tx, a hub.Attachment) error {
+	t, err := tx.Terminal(a.Terminal)
+	if hub.IsCode(err, hub.CodeTerminalNotFound) {
+		return nil // it failed before
+	}
+	if err != nil || t.Process != nil || a.Spec.Terminal != "" {
+		return err
+	}
+	_, err = endTerminal(tx, a.Terminal, hub.ProcessState{})
+	return err
 }
 
 // failed completes the receipt of a start of which nothing runs.
@@ -247,6 +281,12 @@ func (s *Service) endOwn(ctx context.Context, home hub.PeerID, r hub.Receipt, ev
 		a.Receipt = r
 		if ev == hub.EvStartFailed {
 			a.Capability, a.ExitDone = hub.CapFenced, true
+			if a.Spec.Terminal != "" {
+				a.Process = nil // nothing was typed: it has no part in it
+			}
+			if err := endUnstarted(tx, a); err != nil {
+				return err
+			}
 		}
 		if err := tx.SaveAttachment(a); err != nil {
 			return err

@@ -23,6 +23,7 @@ type Terminals interface {
 	Wait(context.Context, hub.Incarnation) (hub.ProcessState, error)
 	Stop(ctx context.Context, in hub.Incarnation, grace time.Duration) (hub.StopProof, error)
 	Tail(ctx context.Context, id hub.TerminalID, maxBytes int) (hub.OutputTail, error)
+	Screens
 }
 
 // Folder is what a path turned out to be.
@@ -97,6 +98,10 @@ type Authority interface {
 	WriteFile(a hub.Attachment, token string) (path string, err error)
 	// Private is the terminal's 0700 folder; it is made if it is missing.
 	Private(hub.TerminalID) (string, error)
+	// Open marks a terminal as one without a Dispatch, in which the CLI is its
+	// user's, until WriteFile gives it one for good. It returns the path that
+	// the capability file will have.
+	Open(hub.TerminalID) (path string, err error)
 }
 
 // Config is what a Service needs.
@@ -106,6 +111,7 @@ type Config struct {
 	Terminals Terminals
 	Git       Git
 	Agents    Agents
+	Console   Console
 	Remote    Remote
 	Authority Authority
 	Bus       Bus
@@ -136,8 +142,10 @@ type Bus interface {
 // Service is the effects' use-cases. Its methods are safe for concurrent use.
 type Service struct {
 	Config
-	hands hands
-	beats beats
+	hands    hands[attempt]
+	typing   hands[hub.TerminalID] // at most one sequence of input at a time
+	attended attended
+	beats    beats
 }
 
 // New makes a Service; it starts nothing.
@@ -149,21 +157,21 @@ type attempt struct {
 	id   hub.DispatchID
 }
 
-// hands lets one goroutine at a time act on an attachment's process. The zero
-// value is ready.
-type hands struct {
+// hands lets one goroutine at a time act on an attachment's process, or on a
+// terminal. The zero value is ready.
+type hands[K comparable] struct {
 	mu   sync.Mutex
-	held map[attempt]chan struct{} // guarded by mu; closed when released
+	held map[K]chan struct{} // guarded by mu; closed when released
 }
 
-// take waits until the attachment is free, or until ctx ends.
-func (h *hands) take(ctx context.Context, a attempt) (release func(), err error) {
+// take waits until nobody else has a, or until ctx ends.
+func (h *hands[K]) take(ctx context.Context, a K) (release func(), err error) {
 	for {
 		h.mu.Lock()
 		busy, ok := h.held[a]
 		if !ok {
 			if h.held == nil {
-				h.held = map[attempt]chan struct{}{}
+				h.held = map[K]chan struct{}{}
 			}
 			mine := make(chan struct{})
 			h.held[a] = mine
@@ -179,15 +187,15 @@ func (h *hands) take(ctx context.Context, a attempt) (release func(), err error)
 	}
 }
 
-// busy reports whether somebody acts on the attachment now.
-func (h *hands) busy(a attempt) bool {
+// busy reports whether somebody has a now.
+func (h *hands[K]) busy(a K) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, ok := h.held[a]
 	return ok
 }
 
-func (h *hands) drop(a attempt, mine chan struct{}) {
+func (h *hands[K]) drop(a K, mine chan struct{}) {
 	h.mu.Lock()
 	delete(h.held, a)
 	h.mu.Unlock()

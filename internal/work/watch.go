@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
 )
@@ -35,50 +34,6 @@ func (p *patience) wait(ctx context.Context) bool {
 // resultBytes is how much output stands for the result of a launcher that
 // completes by exit.
 const resultBytes = 16 << 10
-
-// watch commits the worker's exit when it is proven.
-func (s *Service) watch(a hub.Attachment) {
-	s.Spawn(func(ctx context.Context) {
-		var pause patience
-		for {
-			done, err := s.awaitExit(ctx, a)
-			if done || ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				s.Log.Error("watching a worker", "dispatch_id", a.Dispatch, "error", err)
-			}
-			if !pause.wait(ctx) {
-				return
-			}
-		}
-	})
-}
-
-// awaitExit waits for the end of the process and commits it. A process that can
-// be neither verified nor proven gone is looked at again later.
-func (s *Service) awaitExit(ctx context.Context, a hub.Attachment) (done bool, err error) {
-	st, err := s.Terminals.Wait(ctx, *a.Process)
-	if err != nil || st.Liveness != hub.Exited {
-		return false, err
-	}
-	err = s.commitExit(ctx, a, st)
-	return err == nil, err
-}
-
-// commitExit commits a proven exit once, with the end of the output. Output
-// that cannot be read holds no exit back.
-func (s *Service) commitExit(ctx context.Context, a hub.Attachment, st hub.ProcessState) error {
-	tail, err := s.Terminals.Tail(ctx, a.Terminal, resultBytes)
-	if err != nil {
-		s.Log.Error("reading a worker's output at its end", "dispatch_id", a.Dispatch, "error", err)
-	}
-	exit := hub.ExitItem{Incarnation: *a.Process, ExitCode: st.ExitCode, Signal: st.Signal}
-	s.beats.forget(attempt{a.Home, a.Dispatch})
-	return s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
-		return dispatch.Exit(tx, a.Home, a.Dispatch, exit, redact(tail.Data))
-	})
-}
 
 // pursue looks again, ever less often, at a start whose outcome is open, until
 // its receipt says what became of it. home is as in Attachment.

@@ -1,0 +1,183 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// Sizes of what is read of a terminal at once.
+const (
+	DefaultRangeBytes = 64 << 10
+	MaxRangeBytes     = 1 << 20
+	MaxScrollback     = 10_000
+	maxScreenText     = 512 << 10
+)
+
+// ShownTerminal is a terminal with what is known of it now. Process says what
+// is proven; the rest is zero where nobody could be asked. Busy: it works for
+// its Dispatch, which is live.
+type ShownTerminal struct {
+	hub.Terminal
+	Process hub.ProcessState
+	State   hub.TerminalState
+	Busy    bool
+}
+
+// ListTerminals reads terminals, newest first, each observed.
+func (s *Service) ListTerminals(ctx context.Context, f store.TerminalFilter, p store.Page) (out []ShownTerminal, next int64, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		ts, n, err := rx.TerminalList(f, p)
+		if err != nil {
+			return err
+		}
+		out, next = make([]ShownTerminal, len(ts)), n
+		for i, t := range ts {
+			out[i].Terminal = t
+			if out[i].Busy, err = owned(rx, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for i := range out {
+		out[i].Process = s.processOf(ctx, out[i].Terminal)
+	}
+	return out, next, err
+}
+
+// ShowTerminal reads one terminal and asks its supervisor.
+func (s *Service) ShowTerminal(ctx context.Context, id hub.TerminalID) (out ShownTerminal, err error) {
+	if _, err = s.decided(ctx, id); err != nil && !hub.IsCode(err, hub.CodeTerminalNotFound) {
+		s.Log.Warn("finding out about a terminal", "terminal_id", id, "error", err)
+	}
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		if out.Terminal, err = rx.Terminal(id); err != nil {
+			return err
+		}
+		out.Busy, err = owned(rx, out.Terminal)
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	out.Process = s.processOf(ctx, out.Terminal)
+	if out.Terminal.Process != nil {
+		if st, err := s.Terminals.State(ctx, *out.Terminal.Process); err == nil {
+			out.State = st // without it show says less, and nothing wrong
+		}
+	}
+	return out, nil
+}
+
+// processOf is what is proven of a terminal's process now. Not being able to
+// look proves nothing.
+func (s *Service) processOf(ctx context.Context, t hub.Terminal) hub.ProcessState {
+	if t.Over() {
+		return hub.ProcessState{Liveness: hub.Exited, ExitCode: t.ExitCode, Signal: t.Signal, ExitedAt: t.EndedAt}
+	}
+	if t.Process == nil {
+		return hub.ProcessState{Liveness: hub.Unverifiable}
+	}
+	st, err := s.Terminals.Observe(ctx, *t.Process)
+	if err != nil {
+		return hub.ProcessState{Liveness: hub.Unverifiable}
+	}
+	return st
+}
+
+// ReadScreen renders what a person would see in the terminal, without anything
+// that looks like a token.
+func (s *Service) ReadScreen(ctx context.Context, id hub.TerminalID, scrollback int) (hub.Screen, hub.Liveness, error) {
+	t, err := s.readable(ctx, id)
+	if err != nil {
+		return hub.Screen{}, "", err
+	}
+	screen, err := s.Terminals.Screen(ctx, id, hub.ScreenQuery{Scrollback: scrollback})
+	if err != nil {
+		return screen, "", err
+	}
+	screen.Title = redact([]byte(screen.Title))
+	room := maxScreenText
+	screen.Lines, _ = redacted(screen.Lines, &room)
+	var cut bool
+	screen.Scrollback, cut = redacted(screen.Scrollback, &room)
+	screen.Truncated = screen.Truncated || cut
+	return screen, s.processOf(ctx, t).Liveness, nil
+}
+
+// redacted are the last lines that there is room for; cut tells whether some
+// were left out.
+func redacted(lines []string, room *int) (out []string, cut bool) {
+	first := len(lines)
+	for first > 0 && *room >= len(lines[first-1]) {
+		first--
+		*room -= len(lines[first]) + 1
+	}
+	out = make([]string, 0, len(lines)-first)
+	for _, line := range lines[first:] {
+		out = append(out, redact([]byte(line)))
+	}
+	return out, first > 0
+}
+
+// readable is a terminal that has, or may have, output.
+func (s *Service) readable(ctx context.Context, id hub.TerminalID) (hub.Terminal, error) {
+	t, err := s.terminal(ctx, id)
+	if err == nil && t.Process == nil {
+		err = hub.Errorf(hub.CodePreconditionFailed, "%s has no output: no process of it is known", id)
+	}
+	return t, err
+}
+
+// RangeQuery asks for output as it was written. From counts all bytes ever
+// written; where there is nothing behind it yet, Wait is how long to wait.
+type RangeQuery struct {
+	From  int64
+	Limit int // bytes; 0 takes DefaultRangeBytes
+	Wait  time.Duration
+}
+
+// ReadRange reads a stretch of the terminal's output. Tokens are masked in place,
+// so that offsets hold. Ended: the process is gone and this is the last of it.
+func (s *Service) ReadRange(ctx context.Context, id hub.TerminalID, q RangeQuery) (out hub.OutputRange, ended bool, err error) {
+	t, err := s.readable(ctx, id)
+	if err != nil {
+		return out, false, err
+	}
+	if q.Limit == 0 {
+		q.Limit = DefaultRangeBytes
+	}
+	if q.Wait > 0 && !t.Over() {
+		if err := s.awaitOutput(ctx, *t.Process, q.From, q.Wait); err != nil {
+			return out, false, err
+		}
+	}
+	gone := s.processOf(ctx, t).Liveness == hub.Exited // before the reading: what is read then is the last
+	out, err = s.Terminals.Output(ctx, id, q.From, q.Limit)
+	out.Data = masked(out.Data)
+	return out, gone && out.From+int64(len(out.Data)) >= out.Total, err
+}
+
+// awaitOutput waits for output after an offset, for the end, or for the limit.
+// A terminal that nobody can be asked about has what it has.
+func (s *Service) awaitOutput(ctx context.Context, in hub.Incarnation, after int64, limit time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_, err := s.Terminals.AwaitOutput(waiting, in, after)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if waiting.Err() != nil || hub.IsCode(err, hub.CodePreconditionFailed) {
+		return nil
+	}
+	return err
+}
+
+// masked replaces what looks like a token by as many stars.
+func masked(raw []byte) []byte {
+	return secrets.ReplaceAllFunc(raw, func(token []byte) []byte { return bytes.Repeat([]byte("*"), len(token)) })
+}
