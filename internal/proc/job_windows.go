@@ -3,7 +3,6 @@ package proc
 import (
 	"context"
 	"fmt"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -67,12 +66,12 @@ func (j *Job) Active() (int, error) {
 	return int(a.active), nil
 }
 
-// End asks the process group of leader to end with CTRL_BREAK, waits for at
-// most grace, and terminates what is left. Nil is the proof that the job is
-// empty. When ctx ends, End returns its error and does nothing more.
-func (j *Job) End(ctx context.Context, leader Identity, grace time.Duration) error {
+// End asks the job's processes to end, waits for at most grace, and terminates
+// what is left. Nil is the proof that the job is empty. When ctx ends, End
+// returns its error and does nothing more.
+func (j *Job) End(ctx context.Context, ask func() error, grace time.Duration) error {
 	if grace > 0 {
-		asked := Signal(leader, syscall.SIGTERM) == nil // not asked: waiting gains nothing
+		asked := ask() == nil // not asked: waiting gains nothing
 		if empty, err := j.await(ctx, grace, asked); err != nil || empty {
 			return err
 		}

@@ -58,8 +58,12 @@ func checkSpec(spec hub.LaunchSpec) error {
 		return hub.Invalid("dir", "%q is not absolute", spec.Dir)
 	case spec.OutputCap < 0:
 		return hub.Invalid("output_cap", "%d is negative", spec.OutputCap)
+	case spec.PTY == nil:
+		return nil
+	case spec.Stdin != nil:
+		return hub.Invalid("stdin", "a process in a pseudo terminal gets its input by Input")
 	}
-	return nil
+	return checkSize(*spec.PTY)
 }
 
 // prepare makes the terminal's directory and the durable spec.

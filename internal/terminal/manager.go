@@ -81,17 +81,26 @@ func (m *Manager) Incarnation(terminal hub.TerminalID) (hub.Incarnation, bool, e
 // Tail returns at most maxBytes of the end of the terminal's output, also
 // after the process has ended; empty for a terminal that wrote nothing.
 func (m *Manager) Tail(ctx context.Context, terminal hub.TerminalID, maxBytes int) (hub.OutputTail, error) {
-	dir, err := m.dir(terminal)
+	dir, err := m.opened(ctx, terminal)
 	if err != nil {
 		return hub.OutputTail{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return hub.OutputTail{}, err
+	return readTail(filepath.Join(dir, outputDir), maxBytes)
+}
+
+// opened returns the directory of a terminal that has one.
+func (m *Manager) opened(ctx context.Context, terminal hub.TerminalID) (string, error) {
+	dir, err := m.dir(terminal)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return "", err
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return hub.OutputTail{}, hub.Errorf(hub.CodeTerminalNotFound, "terminal %s has no directory", terminal)
+		return "", hub.Errorf(hub.CodeTerminalNotFound, "terminal %s has no directory", terminal)
 	}
-	return readTail(filepath.Join(dir, outputDir), maxBytes)
+	return dir, nil
 }
 
 // Remove deletes the directory of a terminal whose process is proven to have

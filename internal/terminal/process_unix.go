@@ -62,11 +62,12 @@ func closeOnExec() error {
 	return nil
 }
 
-// startProcess starts the process of spec in a session of its own.
-func startProcess(spec hub.LaunchSpec, self proc.Identity, files [3]*os.File) (*process, error) {
+// startProcess starts the process of spec in a session of its own, whose
+// controlling terminal is the pseudo terminal if there is one.
+func startProcess(spec hub.LaunchSpec, self proc.Identity, io *stdio) (*process, error) {
 	started, err := os.StartProcess(spec.Argv[0], spec.Argv, &os.ProcAttr{
-		Dir: spec.Dir, Env: append([]string{}, spec.Env...), Files: files[:],
-		Sys: &syscall.SysProcAttr{Setsid: true},
+		Dir: spec.Dir, Env: append([]string{}, spec.Env...), Files: io.child[:],
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: io.pty != nil}, // of descriptor 0
 	})
 	if err != nil {
 		return nil, err

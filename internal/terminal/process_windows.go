@@ -16,6 +16,7 @@ import (
 
 // process is the supervised process and the job that holds its tree.
 type process struct {
+	pty  *pseudo // nil for pipes
 	id   proc.Identity
 	job  *proc.Job
 	exit chan status
@@ -37,16 +38,13 @@ func shield() error {
 
 // startProcess starts the process of spec inside a job, with a hidden console
 // of its own and as the leader of a process group, which CTRL_BREAK needs.
-func startProcess(spec hub.LaunchSpec, _ proc.Identity, files [3]*os.File) (*process, error) {
+// In a pseudo console that is its console.
+func startProcess(spec hub.LaunchSpec, _ proc.Identity, io *stdio) (*process, error) {
 	job, err := proc.NewJob()
 	if err != nil {
 		return nil, err
 	}
-	const flags = windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW
-	started, err := os.StartProcess(spec.Argv[0], spec.Argv, &os.ProcAttr{
-		Dir: spec.Dir, Env: append([]string{}, spec.Env...), Files: files[:],
-		Sys: &syscall.SysProcAttr{CreationFlags: flags},
-	})
+	started, err := startSuspended(spec, io)
 	if err != nil {
 		return nil, errors.Join(err, job.Close())
 	}
@@ -59,9 +57,20 @@ func startProcess(spec hub.LaunchSpec, _ proc.Identity, files [3]*os.File) (*pro
 		_, waitErr := started.Wait()
 		return nil, errors.Join(err, waitErr, job.Close())
 	}
-	p := &process{id: id, job: job, exit: make(chan status, 1)}
+	p := &process{pty: io.pty, id: id, job: job, exit: make(chan status, 1)}
 	go p.reap(started)
 	return p, nil
+}
+
+func startSuspended(spec hub.LaunchSpec, io *stdio) (*os.Process, error) {
+	if io.pty != nil {
+		return io.pty.start(spec)
+	}
+	const flags = windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW
+	return os.StartProcess(spec.Argv[0], spec.Argv, &os.ProcAttr{
+		Dir: spec.Dir, Env: append([]string{}, spec.Env...), Files: io.child[:],
+		Sys: &syscall.SysProcAttr{CreationFlags: flags},
+	})
 }
 
 // reap waits for the process and ends when that or the supervisor does.
@@ -76,7 +85,15 @@ func (p *process) reap(started *os.Process) {
 
 // end ends the whole job; nil proves that nothing is left.
 func (p *process) end(ctx context.Context, grace time.Duration) error {
-	return p.job.End(ctx, p.id, grace)
+	return p.job.End(ctx, p.ask, grace)
+}
+
+// ask asks the process to end: by CTRL_BREAK, or by the end of its console.
+func (p *process) ask() error {
+	if p.pty != nil {
+		return p.pty.hangUp()
+	}
+	return proc.Signal(p.id, syscall.SIGTERM)
 }
 
 // release frees what the process cost.

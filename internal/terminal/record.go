@@ -18,6 +18,7 @@ const (
 	claimFile = "claim.json" // who decides whether the process starts; created once
 	spawnFile = "spawn.json" // the process has started
 	exitFile  = "exit.json"  // the process has ended, or could not be started
+	sizeFile  = "size.json"  // the pseudo terminal has another size than in spec.json
 	outputDir = "output"
 	logFile   = "supervisor.log" // the supervisor's own standard error
 )

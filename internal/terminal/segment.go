@@ -37,8 +37,9 @@ type output struct {
 	dir         string
 	limit, part int64
 	file        *os.File
-	kept        []segment // oldest first; the last is written to
-	held        int64     // sum of their sizes
+	kept        []segment         // oldest first; the last is written to
+	held        int64             // sum of their sizes
+	written     func(total int64) // told after each append; nil for nobody
 
 	mu   sync.Mutex // guards lost and err
 	lost int64
@@ -60,6 +61,13 @@ func newOutput(dir string, limit int64) (*output, error) {
 // append writes p. What cannot be written is counted as lost, and later output
 // is tried again: a full disk must not stop the process that writes.
 func (o *output) append(p []byte) {
+	o.appendAll(p)
+	if o.written != nil && len(o.kept) > 0 {
+		o.written(o.last().end())
+	}
+}
+
+func (o *output) appendAll(p []byte) {
 	for len(p) > 0 {
 		n, err := o.write(p)
 		p = p[n:]

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -23,10 +24,15 @@ type server struct {
 	hello    Hello
 	outputs  string
 	ender    *ender
+	live     *live          // nil for pipes
 	group    sync.WaitGroup // accept loop, connections, kills
+	busy     sync.WaitGroup // inputs that are being written
+	total    atomic.Int64   // bytes of output ever written
+	watches  atomic.Int64   // how many there are
 
 	mu      sync.Mutex // guards the rest
 	clients map[*peer]bool
+	watched map[*peer]int64 // what they wait for: more output than this
 	over    bool
 }
 
@@ -38,7 +44,7 @@ type peer struct {
 
 func newServer(l net.Listener, inc hub.Incarnation, outputs string, e *ender) *server {
 	hello := Hello{Version: ProtocolVersion, PID: inc.PID, Nonce: inc.Nonce, BootID: inc.BootID, StartedAt: inc.StartedAt}
-	return &server{listener: l, hello: hello, outputs: outputs, ender: e, clients: map[*peer]bool{}}
+	return &server{listener: l, hello: hello, outputs: outputs, ender: e, clients: map[*peer]bool{}, watched: map[*peer]int64{}}
 }
 
 // start serves until finish.
@@ -54,8 +60,9 @@ func (s *server) finish(record Exit, failed error) {
 	s.over = true
 	_ = s.listener.Close() // it is over either way
 	clients := s.clients
-	s.clients = nil
+	s.clients, s.watched = nil, nil
 	s.mu.Unlock()
+	s.busy.Wait() // they are answered before the end is told
 	event := Event{Op: evExited, Exit: &record}
 	if failed != nil {
 		event = Event{Op: evError, Error: failed.Error()}
@@ -121,6 +128,7 @@ func (s *server) leave(c *peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.clients, c)
+	s.unwatch(c)
 }
 
 // do runs a command; an error is one of the connection.
@@ -137,6 +145,12 @@ func (s *server) do(ctx context.Context, c *peer, cmd Command) error {
 		return s.tail(c, cmd.Bytes)
 	case opState:
 		return s.state(c)
+	case opInput:
+		return s.input(ctx, c, cmd)
+	case opResize:
+		return s.resize(c, cmd.Size)
+	case opWatch:
+		return s.watch(c, cmd.After)
 	}
 	return c.control(Event{Op: evError, Error: "unknown operation " + cmd.Op})
 }
@@ -150,7 +164,11 @@ func (s *server) state(c *peer) error {
 	if err != nil {
 		return c.control(Event{Op: evError, Error: err.Error()})
 	}
-	return c.control(Event{Op: opState, Total: tail.Total, LastOutputAt: at})
+	ev := Event{Op: opState, Total: tail.Total, LastOutputAt: at}
+	if s.live != nil {
+		s.live.describe(&ev)
+	}
+	return c.control(ev)
 }
 
 func (s *server) tail(c *peer, limit int) error {

@@ -37,6 +37,7 @@ type supervisor struct {
 	spec   launch
 	self   proc.Identity
 	io     *stdio
+	keys   *keyboard // nil for pipes
 	proc   *process
 	output *output
 	ender  *ender
@@ -106,6 +107,11 @@ func (s *supervisor) start(ctx context.Context) (err error) {
 	}
 	s.ender = &ender{tree: s.proc}
 	s.server = newServer(listener, s.inc, filepath.Join(s.dir, outputDir), s.ender)
+	s.output.written = s.server.wake
+	if s.io.pty != nil {
+		s.keys = newKeyboard(s.io.pty) // ended by settle
+		s.server.live = &live{dir: s.dir, pty: s.io.pty, keys: s.keys, size: *s.spec.PTY}
+	}
 	return nil
 }
 
@@ -123,10 +129,10 @@ func (s *supervisor) spawn(ctx context.Context) error {
 		return err
 	}
 	s.leave = leave
-	if s.io, err = pipes(len(s.spec.Stdin) > 0); err != nil {
-		return fmt.Errorf("opening pipes: %w", err)
+	if s.io, err = newStdio(s.spec.LaunchSpec); err != nil {
+		return fmt.Errorf("opening the process's files: %w", err)
 	}
-	if s.proc, err = startProcess(s.spec.LaunchSpec, s.self, s.io.child); err != nil {
+	if s.proc, err = startProcess(s.spec.LaunchSpec, s.self, s.io); err != nil {
 		return errors.Join(fmt.Errorf("starting the process: %w", err), s.io.close())
 	}
 	id := s.proc.id
@@ -169,6 +175,12 @@ func (s *supervisor) exitRecord(st status) Exit {
 // settle takes the output that is left, ends the strays, and says which could
 // not be ended.
 func (s *supervisor) settle(ctx context.Context) (residual string) {
+	if s.keys != nil {
+		s.keys.close()
+	}
+	if err := s.io.hangUp(); err != nil {
+		fmt.Fprintln(os.Stderr, "hanging up:", err)
+	}
 	s.await(drainLimit)
 	err := s.ender.rest(ctx, time.Duration(s.spec.StrayGraceMS)*time.Millisecond)
 	if err != nil {
@@ -177,6 +189,9 @@ func (s *supervisor) settle(ctx context.Context) (residual string) {
 	s.await(closeLimit / 2)
 	if err := s.io.close(); err != nil {
 		fmt.Fprintln(os.Stderr, "closing the process's files:", err)
+	}
+	if s.keys != nil {
+		s.keys.group.Wait()
 	}
 	if s.await(closeLimit) {
 		if err := s.output.close(); err != nil {
@@ -203,6 +218,9 @@ func (s *supervisor) copyOutput() {
 	buffer := make([]byte, outputBuffer)
 	for {
 		n, err := s.io.out.Read(buffer)
+		if s.keys != nil {
+			s.keys.answer(s.server.live.scan(buffer[:n]))
+		}
 		s.output.append(buffer[:n])
 		if err != nil {
 			return // the end, or closed by settle

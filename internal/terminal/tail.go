@@ -33,17 +33,8 @@ func tailOnce(dir string, limit int) (hub.OutputTail, error) {
 	}
 	total := found[len(found)-1].end()
 	from := max(total-int64(max(limit, 0)), found[0].start)
-	tail := hub.OutputTail{Total: total, Truncated: from > 0, Data: make([]byte, 0, total-from)}
-	for _, s := range found {
-		if s.end() <= from {
-			continue
-		}
-		at := max(from, s.start)
-		if tail.Data, err = readRange(tail.Data, s.path(dir), at-s.start, s.end()-at); err != nil {
-			return tail, err
-		}
-	}
-	return tail, nil
+	data, err := readSegments(dir, found, from, total)
+	return hub.OutputTail{Total: total, Truncated: from > 0, Data: data}, err
 }
 
 // readRange appends n bytes of the file, from offset, to data.

@@ -10,11 +10,18 @@ import (
 )
 
 // ProtocolVersion is that of Hello. Later versions only add operations and
-// fields: a hub talks to the supervisors that an older hub started.
-const ProtocolVersion = 1
+// fields: a hub talks to the supervisors that an older hub started. Version 2
+// added input, resize, watch, and the pseudo terminal in state.
+const ProtocolVersion = 2
+
+// liveVersion is the first that knows input, resize and watch.
+const liveVersion = 2
 
 // maxFrame bounds kind and payload of one frame, in bytes.
 const maxFrame = 1 << 20
+
+// maxInput bounds the data of one input command, in bytes.
+const maxInput = 512 << 10
 
 // outputChunk bounds the data of one output frame that is sent.
 const outputChunk = 64 << 10
@@ -47,6 +54,9 @@ const (
 	opKill   = "kill"   // end the tree; answered by the event exited, or error
 	opTail   = "tail"   // answered by output frames and the event tail
 	opState  = "state"  // answered by the event state
+	opInput  = "input"  // answered by the event input, when all is written, or error
+	opResize = "resize" // answered by the event resize, or error
+	opWatch  = "watch"  // answered by the event watch, when there is more output
 	opDetach = "detach" // answered by the end of the connection
 )
 
@@ -55,6 +65,13 @@ type Command struct {
 	Op      string `json:"op"`
 	GraceMS int64  `json:"grace_ms,omitempty"` // kill: SIGKILL follows SIGTERM after this; 0 at once
 	Bytes   int    `json:"bytes,omitempty"`    // tail: at most this much
+	Data    []byte `json:"data,omitempty"`     // input: at most maxInput bytes
+	// LimitMS is how long input may wait for the process to read.
+	LimitMS int64             `json:"limit_ms,omitempty"`
+	Size    *hub.TerminalSize `json:"size,omitempty"` // resize
+	// After is what watch waits for: more than this many bytes of output. A
+	// connection has one watch; another replaces it.
+	After int64 `json:"after,omitempty"`
 }
 
 // Operations of an Event that are not answers.
@@ -67,9 +84,16 @@ const (
 type Event struct {
 	Op           string     `json:"op"`
 	Error        string     `json:"error,omitempty"`
+	Code         hub.Code   `json:"code,omitempty"` // of the error, if it has one
 	Exit         *Exit      `json:"exit,omitempty"`
 	Total        int64      `json:"total,omitempty"` // bytes of output ever written
 	LastOutputAt hub.Micros `json:"last_output_at"`
+	// Of a pseudo terminal:
+	Size           *hub.TerminalSize `json:"size,omitempty"`
+	Title          string            `json:"title,omitempty"`
+	Agent          string            `json:"agent,omitempty"` // the last OSC 7501
+	BracketedPaste bool              `json:"bracketed_paste,omitempty"`
+	Input          int64             `json:"input,omitempty"` // bytes of input ever written
 }
 
 // writeFrame writes one frame in one Write.
