@@ -148,6 +148,10 @@ func (launchers) Occupy(in work.Occupancy) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: in.Terminal, Argv: []string{"/bin/sh"}, Dir: in.Dir, PTY: &in.Size}, nil
 }
 
-func (launchers) Preamble(l work.Launch) string { return "work on " + string(l.Dispatch) + "\n" + l.Prompt }
+func (launchers) Preamble(l work.Launch) string {
+	return "work on " + string(l.Dispatch) + "\n" + l.Prompt
+}
 
-func (launchers) Pointer(private, _ string) (string, error) { return "read " + private + "/prompt.md", nil }
+func (launchers) Pointer(private, _ string) (string, error) {
+	return "read " + private + "/prompt.md", nil
+}

@@ -49,6 +49,19 @@ func (s *Service) ListTerminals(ctx context.Context, f store.TerminalFilter, p s
 	return out, next, err
 }
 
+// WorktreeOf finds the worktree that a filter names, by id or by name.
+func (s *Service) WorktreeOf(ctx context.Context, selector string) (id hub.WorktreeID, err error) {
+	if hub.ValidID(hub.PrefixWorktree, selector) {
+		selector = "id:" + selector
+	}
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		w, err := lookupWorktree(rx, selector)
+		id = w.ID
+		return err
+	})
+	return id, err
+}
+
 // ShowTerminal reads one terminal and asks its supervisor.
 func (s *Service) ShowTerminal(ctx context.Context, id hub.TerminalID) (out ShownTerminal, err error) {
 	if _, err = s.decided(ctx, id); err != nil && !hub.IsCode(err, hub.CodeTerminalNotFound) {

@@ -34,14 +34,12 @@ func (in SendInput) strokes() (text string, rest string, err error) {
 	switch {
 	case in.Text == "" && len(in.Keys) == 0 && !in.Enter:
 		return "", "", hub.Invalid("text", "there is nothing to send: give a text, keys or enter")
-	case len(in.Text) > MaxSendBytes:
-		return "", "", &hub.Error{Code: hub.CodeTooLarge, Field: "text", Message: "text: at most 64 KiB are sent at once"}
 	case len(in.Keys) > maxKeys:
 		return "", "", hub.Invalid("keys", "at most %d keys are sent at once", maxKeys)
 	case in.Paste && in.Text == "":
 		return "", "", hub.Invalid("paste", "there is no text to paste")
 	}
-	if in.Paste {
+	if err = hub.CheckText("text", in.Text, MaxSendBytes); err == nil && in.Paste {
 		err = checkPaste(in.Text)
 	}
 	if err == nil {

@@ -19,11 +19,11 @@ const (
 
 // Limits of waits on terminals.
 const (
-	MaxWaitTime    = 600 * time.Second
-	maxPattern     = 1024
-	quietTime      = 2 * time.Second // without output this long hints at idle
-	matchPause     = 100 * time.Millisecond
-	matchScrolling = 200 // lines above the screen that are looked at too
+	MaxWaitTime = 600 * time.Second
+	maxPattern  = 1024
+	quietTime   = 2 * time.Second // without output this long hints at idle
+	lookPause   = 100 * time.Millisecond
+	matchAbove  = 200 // lines above the screen that are looked at too
 )
 
 // WaitQuery says what to wait for, and how long.
@@ -76,7 +76,7 @@ func (s *Service) WaitTerminal(ctx context.Context, id hub.TerminalID, q WaitQue
 	limited, cancel := context.WithTimeout(ctx, q.Wait)
 	defer cancel()
 	w := waiter{s: s, t: t, in: *t.Process, pattern: pattern}
-	out, err := w.await(limited, q.For)
+	out, err := w.await(ctx, limited, q.For)
 	if limited.Err() != nil && ctx.Err() == nil && !out.Met {
 		out.TimedOut, err = true, nil
 	}
@@ -87,7 +87,8 @@ func (s *Service) WaitTerminal(ctx context.Context, id hub.TerminalID, q WaitQue
 	return out, nil
 }
 
-// waiter waits for one thing of one terminal.
+// waiter waits for one thing of one terminal. It looks with ctx and waits with
+// limit, so that it looks at least once however short the limit is.
 type waiter struct {
 	s       *Service
 	t       hub.Terminal
@@ -95,44 +96,44 @@ type waiter struct {
 	pattern *regexp.Regexp
 }
 
-func (w waiter) await(ctx context.Context, what string) (Waited, error) {
+func (w waiter) await(ctx, limit context.Context, what string) (Waited, error) {
 	switch what {
 	case WaitExit:
-		return w.exit(ctx)
+		return w.exit(ctx, limit)
 	case WaitOutput:
-		return w.output(ctx)
+		return w.output(ctx, limit)
 	case WaitIdle:
-		return w.until(ctx, w.idle)
+		return w.until(ctx, limit, w.idle)
 	}
-	return w.until(ctx, w.text)
+	return w.until(ctx, limit, w.text)
 }
 
-func (w waiter) exit(ctx context.Context) (Waited, error) {
-	if w.t.Over() {
+func (w waiter) exit(ctx, limit context.Context) (Waited, error) {
+	if w.s.processOf(ctx, w.t).Liveness == hub.Exited {
 		return Waited{Met: true}, nil
 	}
-	st, err := w.s.Terminals.Wait(ctx, w.in)
+	st, err := w.s.Terminals.Wait(limit, w.in)
 	if err == nil && st.Liveness != hub.Exited {
 		err = hub.Errorf(hub.CodePreconditionFailed, "the process of %s can no longer be verified", w.t.ID)
 	}
 	return Waited{Met: err == nil}, err
 }
 
-func (w waiter) output(ctx context.Context) (Waited, error) {
+func (w waiter) output(ctx, limit context.Context) (Waited, error) {
 	st, err := w.s.Terminals.State(ctx, w.in)
 	if err != nil || w.t.Over() {
 		return Waited{}, err
 	}
-	total, err := w.s.Terminals.AwaitOutput(ctx, w.in, st.Total)
-	return Waited{Met: total > st.Total}, err
+	total, err := w.s.Terminals.AwaitOutput(limit, w.in, st.Total)
+	return Waited{Met: err == nil && total > st.Total}, err
 }
 
 // look tells whether what is waited for is so, and if not, when to look again
 // though nothing is written; 0 for never.
 type look func(context.Context, hub.TerminalState) (out Waited, again time.Duration, err error)
 
-// until looks whenever there is output, and never more often than matchPause.
-func (w waiter) until(ctx context.Context, look look) (Waited, error) {
+// until looks whenever there is output, and never more often than lookPause.
+func (w waiter) until(ctx, limit context.Context, look look) (Waited, error) {
 	for {
 		st, err := w.s.Terminals.State(ctx, w.in)
 		if err != nil {
@@ -142,7 +143,7 @@ func (w waiter) until(ctx context.Context, look look) (Waited, error) {
 		if err != nil || out.Met {
 			return out, err
 		}
-		gone, err := w.more(ctx, st.Total, again)
+		gone, err := w.more(limit, st.Total, again)
 		if err != nil || gone {
 			return out, err
 		}
@@ -151,20 +152,20 @@ func (w waiter) until(ctx context.Context, look look) (Waited, error) {
 
 // more waits for output after an offset, or for the time to look again. gone:
 // the process has ended, and all of its output was looked at.
-func (w waiter) more(ctx context.Context, after int64, again time.Duration) (gone bool, err error) {
-	if err := sleep(ctx, matchPause); err != nil {
+func (w waiter) more(limit context.Context, after int64, again time.Duration) (gone bool, err error) {
+	if err := sleep(limit, lookPause); err != nil {
 		return false, err
 	}
-	waiting, cancel := ctx, context.CancelFunc(func() {})
+	waiting, cancel := limit, context.CancelFunc(func() {})
 	if again > 0 {
-		waiting, cancel = context.WithTimeout(ctx, again)
+		waiting, cancel = context.WithTimeout(limit, again)
 	}
 	defer cancel()
 	total, err := w.s.Terminals.AwaitOutput(waiting, w.in, after)
 	if waiting.Err() != nil {
-		return false, ctx.Err()
+		return false, limit.Err()
 	}
-	return total <= after, err
+	return err == nil && total <= after, err
 }
 
 func (w waiter) idle(_ context.Context, st hub.TerminalState) (Waited, time.Duration, error) {
@@ -178,11 +179,11 @@ func (w waiter) idle(_ context.Context, st hub.TerminalState) (Waited, time.Dura
 	if st.LastOutputAt != 0 && quiet >= quietTime {
 		return Waited{Met: true, Source: "quiescence"}, 0, nil
 	}
-	return Waited{}, max(quietTime-quiet, matchPause), nil
+	return Waited{}, max(quietTime-quiet, lookPause), nil
 }
 
 func (w waiter) text(ctx context.Context, _ hub.TerminalState) (Waited, time.Duration, error) {
-	screen, err := w.s.Terminals.Screen(ctx, w.t.ID, hub.ScreenQuery{Scrollback: matchScrolling})
+	screen, err := w.s.Terminals.Screen(ctx, w.t.ID, hub.ScreenQuery{Scrollback: matchAbove})
 	if err != nil {
 		return Waited{}, 0, err
 	}

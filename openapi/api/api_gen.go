@@ -1084,6 +1084,111 @@ func (e TaskUpdateState) Valid() bool {
 	}
 }
 
+// Defines values for TerminalRole.
+const (
+	TerminalRoleAgent  TerminalRole = "agent"
+	TerminalRoleSetup  TerminalRole = "setup"
+	TerminalRoleShell  TerminalRole = "shell"
+	TerminalRoleVerify TerminalRole = "verify"
+)
+
+// Valid indicates whether the value is a known member of the TerminalRole enum.
+func (e TerminalRole) Valid() bool {
+	switch e {
+	case TerminalRoleAgent:
+		return true
+	case TerminalRoleSetup:
+		return true
+	case TerminalRoleShell:
+		return true
+	case TerminalRoleVerify:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerminalClosedProcessAction.
+const (
+	TerminalClosedProcessActionEnded   TerminalClosedProcessAction = "ended"
+	TerminalClosedProcessActionNone    TerminalClosedProcessAction = "none"
+	TerminalClosedProcessActionUnknown TerminalClosedProcessAction = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the TerminalClosedProcessAction enum.
+func (e TerminalClosedProcessAction) Valid() bool {
+	switch e {
+	case TerminalClosedProcessActionEnded:
+		return true
+	case TerminalClosedProcessActionNone:
+		return true
+	case TerminalClosedProcessActionUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerminalClosedState.
+const (
+	TerminalClosedStateClosed         TerminalClosedState = "closed"
+	TerminalClosedStateOutcomeUnknown TerminalClosedState = "outcome_unknown"
+)
+
+// Valid indicates whether the value is a known member of the TerminalClosedState enum.
+func (e TerminalClosedState) Valid() bool {
+	switch e {
+	case TerminalClosedStateClosed:
+		return true
+	case TerminalClosedStateOutcomeUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerminalReceiptState.
+const (
+	TerminalReceiptStateFailed         TerminalReceiptState = "failed"
+	TerminalReceiptStateOutcomeUnknown TerminalReceiptState = "outcome_unknown"
+	TerminalReceiptStateReady          TerminalReceiptState = "ready"
+)
+
+// Valid indicates whether the value is a known member of the TerminalReceiptState enum.
+func (e TerminalReceiptState) Valid() bool {
+	switch e {
+	case TerminalReceiptStateFailed:
+		return true
+	case TerminalReceiptStateOutcomeUnknown:
+		return true
+	case TerminalReceiptStateReady:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerminalSentState.
+const (
+	TerminalSentStateFailed         TerminalSentState = "failed"
+	TerminalSentStateOutcomeUnknown TerminalSentState = "outcome_unknown"
+	TerminalSentStateSent           TerminalSentState = "sent"
+)
+
+// Valid indicates whether the value is a known member of the TerminalSentState enum.
+func (e TerminalSentState) Valid() bool {
+	switch e {
+	case TerminalSentStateFailed:
+		return true
+	case TerminalSentStateOutcomeUnknown:
+		return true
+	case TerminalSentStateSent:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkerStartReports.
 const (
 	History WorkerStartReports = "history"
@@ -1156,6 +1261,30 @@ func (e ListMailboxParamsMode) Valid() bool {
 	case All:
 		return true
 	case Peek:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WaitTerminalParamsFor.
+const (
+	Exit   WaitTerminalParamsFor = "exit"
+	Idle   WaitTerminalParamsFor = "idle"
+	Output WaitTerminalParamsFor = "output"
+	Text   WaitTerminalParamsFor = "text"
+)
+
+// Valid indicates whether the value is a known member of the WaitTerminalParamsFor enum.
+func (e WaitTerminalParamsFor) Valid() bool {
+	switch e {
+	case Exit:
+		return true
+	case Idle:
+		return true
+	case Output:
+		return true
+	case Text:
 		return true
 	default:
 		return false
@@ -1913,6 +2042,220 @@ type TaskUpdate struct {
 // TaskUpdateState defines model for TaskUpdate.State.
 type TaskUpdateState string
 
+// Terminal defines model for Terminal.
+type Terminal struct {
+	Agent *string `json:"agent"`
+
+	// Busy That Dispatch is live and owns the terminal.
+	Busy      bool   `json:"busy"`
+	CreatedAt string `json:"created_at"`
+	Dir       string `json:"dir"`
+
+	// DispatchId Attached to it last.
+	DispatchId *string      `json:"dispatch_id"`
+	EndedAt    *string      `json:"ended_at"`
+	ExitCode   *int         `json:"exit_code"`
+	Name       *string      `json:"name"`
+	Process    Liveness     `json:"process"`
+	Role       TerminalRole `json:"role"`
+
+	// Size Null for a process with pipes.
+	Size       *TerminalSize `json:"size"`
+	TerminalId string        `json:"terminal_id"`
+	WorktreeId *string       `json:"worktree_id"`
+}
+
+// TerminalRole defines model for Terminal.Role.
+type TerminalRole string
+
+// TerminalClose defines model for TerminalClose.
+type TerminalClose struct {
+	// GraceMs Between the polite and the forced end; default by launcher.
+	GraceMs int64 `json:"grace_ms,omitempty"`
+
+	// TimeoutMs How long to wait for the proof; default 30000.
+	TimeoutMs int64 `json:"timeout_ms,omitempty"`
+}
+
+// TerminalClosed defines model for TerminalClosed.
+type TerminalClosed struct {
+	AlreadyClosed bool                        `json:"already_closed"`
+	ExitCode      *int                        `json:"exit_code"`
+	LastError     *string                     `json:"last_error"`
+	Mutation      Mutation                    `json:"mutation"`
+	NextCommands  Commands                    `json:"next_commands"`
+	ProcessAction TerminalClosedProcessAction `json:"process_action"`
+	State         TerminalClosedState         `json:"state"`
+	TerminalId    string                      `json:"terminal_id"`
+}
+
+// TerminalClosedProcessAction defines model for TerminalClosed.ProcessAction.
+type TerminalClosedProcessAction string
+
+// TerminalClosedState defines model for TerminalClosed.State.
+type TerminalClosedState string
+
+// TerminalCreate defines model for TerminalCreate.
+type TerminalCreate struct {
+	// Agent Launcher to start without a prompt; without agent and command it is the user's shell.
+	Agent string `json:"agent,omitempty"`
+
+	// Cols Default 120.
+	Cols int `json:"cols,omitempty"`
+
+	// Command Command line for the platform's shell.
+	Command string `json:"command,omitempty"`
+
+	// CurrentDir The caller's folder: what current and neither of the two mean.
+	CurrentDir string `json:"current_dir,omitempty"`
+
+	// Dir An absolute folder, instead of worktree.
+	Dir string `json:"dir,omitempty"`
+
+	// Name For people.
+	Name string `json:"name,omitempty"`
+
+	// Rows Default 40.
+	Rows int `json:"rows,omitempty"`
+
+	// Worktree An existing one: current, id:…, path:… or a name.
+	Worktree string `json:"worktree,omitempty"`
+}
+
+// TerminalDetail defines model for TerminalDetail.
+type TerminalDetail struct {
+	Observation struct {
+		// Activity idle, working or blocked, as the process says.
+		Activity     *string `json:"activity"`
+		ExitCode     *int    `json:"exit_code"`
+		LastOutputAt *string `json:"last_output_at"`
+
+		// OutputBytes Ever written.
+		OutputBytes int64    `json:"output_bytes"`
+		Process     Liveness `json:"process"`
+
+		// Signal That ended the process, if one did.
+		Signal string        `json:"signal,omitempty"`
+		Size   *TerminalSize `json:"size"`
+
+		// Title The process's own.
+		Title *string `json:"title"`
+	} `json:"observation"`
+	Terminal Terminal `json:"terminal"`
+}
+
+// TerminalOutput defines model for TerminalOutput.
+type TerminalOutput struct {
+	// Data Base64.
+	Data []byte `json:"data"`
+
+	// Ended The process is gone, and this is the last of its output.
+	Ended bool `json:"ended"`
+
+	// First The oldest byte that is kept.
+	First int64 `json:"first"`
+
+	// From Where data begins: later than asked for where that is kept no more.
+	From int64 `json:"from"`
+
+	// Next from of the next call.
+	Next       int64  `json:"next"`
+	TerminalId string `json:"terminal_id"`
+
+	// Total Bytes ever written.
+	Total int64 `json:"total"`
+}
+
+// TerminalPage defines model for TerminalPage.
+type TerminalPage struct {
+	NextCursor *string    `json:"next_cursor"`
+	Terminals  []Terminal `json:"terminals"`
+}
+
+// TerminalReceipt defines model for TerminalReceipt.
+type TerminalReceipt struct {
+	FailedStage  *string              `json:"failed_stage"`
+	LastError    *string              `json:"last_error"`
+	Mutation     Mutation             `json:"mutation"`
+	NextCommands Commands             `json:"next_commands"`
+	Stage        string               `json:"stage"`
+	State        TerminalReceiptState `json:"state"`
+	Terminal     Terminal             `json:"terminal"`
+}
+
+// TerminalReceiptState defines model for TerminalReceipt.State.
+type TerminalReceiptState string
+
+// TerminalScreen defines model for TerminalScreen.
+type TerminalScreen struct {
+	// CursorCol From 0.
+	CursorCol int `json:"cursor_col"`
+
+	// CursorRow From 0.
+	CursorRow int      `json:"cursor_row"`
+	Lines     []string `json:"lines"`
+	Process   Liveness `json:"process"`
+
+	// Scrollback The lines above, oldest first.
+	Scrollback []string     `json:"scrollback"`
+	Size       TerminalSize `json:"size"`
+	TerminalId string       `json:"terminal_id"`
+	Title      *string      `json:"title"`
+
+	// Truncated Older output was left out.
+	Truncated bool `json:"truncated"`
+}
+
+// TerminalSend defines model for TerminalSend.
+type TerminalSend struct {
+	// Enter Enter at the end; after a paste it waits a moment.
+	Enter bool `json:"enter,omitempty"`
+
+	// Keys After the text: enter, esc, ctrl-c, up and so on.
+	Keys []string `json:"keys,omitempty"`
+
+	// Paste The text is a paste, in brackets if the process asked for them.
+	Paste bool `json:"paste,omitempty"`
+
+	// Text At most 64 KiB.
+	Text string `json:"text,omitempty"`
+}
+
+// TerminalSent defines model for TerminalSent.
+type TerminalSent struct {
+	Bytes      int               `json:"bytes"`
+	LastError  *string           `json:"last_error"`
+	Mutation   Mutation          `json:"mutation"`
+	State      TerminalSentState `json:"state"`
+	TerminalId string            `json:"terminal_id"`
+}
+
+// TerminalSentState defines model for TerminalSent.State.
+type TerminalSentState string
+
+// TerminalSize defines model for TerminalSize.
+type TerminalSize struct {
+	Cols int `json:"cols"`
+	Rows int `json:"rows"`
+}
+
+// TerminalWait defines model for TerminalWait.
+type TerminalWait struct {
+	ExitCode *int `json:"exit_code"`
+
+	// Line That matched.
+	Line    *string  `json:"line"`
+	Met     bool     `json:"met"`
+	Process Liveness `json:"process"`
+
+	// Source What idle rests on: title or quiescence.
+	Source     *string `json:"source"`
+	TerminalId string  `json:"terminal_id"`
+
+	// TimedOut Neither met nor timed_out: the process ended first.
+	TimedOut bool `json:"timed_out"`
+}
+
 // VerdictResult defines model for VerdictResult.
 type VerdictResult struct {
 	MessageId string  `json:"message_id"`
@@ -2011,6 +2354,9 @@ type RunParam = string
 
 // TaskParam defines model for TaskParam.
 type TaskParam = string
+
+// TerminalParam defines model for TerminalParam.
+type TerminalParam = string
 
 // WaitMS defines model for WaitMS.
 type WaitMS = int64
@@ -2189,6 +2535,69 @@ type StartWorkerParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListTerminalsParams defines parameters for ListTerminals.
+type ListTerminalsParams struct {
+	// Live Only those whose end is not on record.
+	Live bool `form:"live,omitempty" json:"live,omitempty"`
+
+	// Worktree Only in this worktree, by id or name.
+	Worktree string `form:"worktree,omitempty" json:"worktree,omitempty"`
+
+	// Cursor next_cursor of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateTerminalParams defines parameters for CreateTerminal.
+type CreateTerminalParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// CloseTerminalParams defines parameters for CloseTerminal.
+type CloseTerminalParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SendTerminalParams defines parameters for SendTerminal.
+type SendTerminalParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ReadTerminalOutputParams defines parameters for ReadTerminalOutput.
+type ReadTerminalOutputParams struct {
+	// From Offset among all bytes ever written; default 0.
+	From int64 `form:"from,omitempty" json:"from,omitempty"`
+
+	// Limit Bytes; default 65536.
+	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// WaitMs How long to wait at most; default 0.
+	WaitMs WaitMS `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
+}
+
+// ReadScreenParams defines parameters for ReadScreen.
+type ReadScreenParams struct {
+	// Scrollback Lines above the screen; default 0.
+	Scrollback int `form:"scrollback,omitempty" json:"scrollback,omitempty"`
+}
+
+// WaitTerminalParams defines parameters for WaitTerminal.
+type WaitTerminalParams struct {
+	For WaitTerminalParamsFor `form:"for" json:"for"`
+
+	// Text RE2 that a line of the screen has to match.
+	Text string `form:"text,omitempty" json:"text,omitempty"`
+
+	// WaitMs How long to wait at most; default 0.
+	WaitMs WaitMS `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
+}
+
+// WaitTerminalParamsFor defines parameters for WaitTerminal.
+type WaitTerminalParamsFor string
+
 // ListWorktreesParams defines parameters for ListWorktrees.
 type ListWorktreesParams struct {
 	Repo string `form:"repo,omitempty" json:"repo,omitempty"`
@@ -2242,6 +2651,15 @@ type UpdateTaskJSONRequestBody = TaskUpdate
 
 // StartWorkerJSONRequestBody defines body for StartWorker for application/json ContentType.
 type StartWorkerJSONRequestBody = WorkerStart
+
+// CreateTerminalJSONRequestBody defines body for CreateTerminal for application/json ContentType.
+type CreateTerminalJSONRequestBody = TerminalCreate
+
+// CloseTerminalJSONRequestBody defines body for CloseTerminal for application/json ContentType.
+type CloseTerminalJSONRequestBody = TerminalClose
+
+// SendTerminalJSONRequestBody defines body for SendTerminal for application/json ContentType.
+type SendTerminalJSONRequestBody = TerminalSend
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -2666,6 +3084,85 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/tasks/{task}/workers (the `StartWorker` operationId).
 	StartWorker(ctx context.Context, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTerminals Terminals of this hub, those of its workers too, newest first.
+	//
+	// Corresponds with GET /v1/terminals (the `ListTerminals` operationId).
+	ListTerminals(ctx context.Context, params *ListTerminalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTerminalWithBody Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+	//
+	// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+	CreateTerminalWithBody(ctx context.Context, params *CreateTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTerminal Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+	//
+	// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+	CreateTerminal(ctx context.Context, params *CreateTerminalParams, body CreateTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTerminal One terminal, and what is known of its process now.
+	//
+	// Corresponds with GET /v1/terminals/{terminal} (the `GetTerminal` operationId).
+	GetTerminal(ctx context.Context, terminal TerminalParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CloseTerminalWithBody End exactly the terminal's process tree.
+	//
+	// 200 when the end is proven or on record, 202 when it cannot be proved.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+	CloseTerminalWithBody(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CloseTerminal End exactly the terminal's process tree.
+	//
+	// 200 when the end is proven or on record, 202 when it cannot be proved.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+	CloseTerminal(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, body CloseTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendTerminalWithBody Write as a keyboard would, at most once.
+	//
+	// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+	SendTerminalWithBody(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendTerminal Write as a keyboard would, at most once.
+	//
+	// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+	SendTerminal(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, body SendTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTerminalOutput Output as it was written, from an offset on; tokens are masked in place.
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/output (the `ReadTerminalOutput` operationId).
+	ReadTerminalOutput(ctx context.Context, terminal TerminalParam, params *ReadTerminalOutputParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadScreen What a person would see, as plain text, also after the end of the process.
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/screen (the `ReadScreen` operationId).
+	ReadScreen(ctx context.Context, terminal TerminalParam, params *ReadScreenParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// WaitTerminal Wait for the end of the process, for output, for an idle agent or for a text.
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
+	WaitTerminal(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWorktrees Worktrees that this hub made.
 	//
@@ -3533,6 +4030,195 @@ func (c *Client) StartWorkerWithBody(ctx context.Context, task TaskParam, params
 // Corresponds with POST /v1/tasks/{task}/workers (the `StartWorker` operationId).
 func (c *Client) StartWorker(ctx context.Context, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStartWorkerRequest(c.Server, task, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTerminals Terminals of this hub, those of its workers too, newest first.
+//
+// Corresponds with GET /v1/terminals (the `ListTerminals` operationId).
+func (c *Client) ListTerminals(ctx context.Context, params *ListTerminalsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTerminalsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTerminalWithBody Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+//
+// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+func (c *Client) CreateTerminalWithBody(ctx context.Context, params *CreateTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTerminalRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTerminal Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+//
+// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+func (c *Client) CreateTerminal(ctx context.Context, params *CreateTerminalParams, body CreateTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTerminalRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTerminal One terminal, and what is known of its process now.
+//
+// Corresponds with GET /v1/terminals/{terminal} (the `GetTerminal` operationId).
+func (c *Client) GetTerminal(ctx context.Context, terminal TerminalParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTerminalRequest(c.Server, terminal)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CloseTerminalWithBody End exactly the terminal's process tree.
+//
+// 200 when the end is proven or on record, 202 when it cannot be proved.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+func (c *Client) CloseTerminalWithBody(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCloseTerminalRequestWithBody(c.Server, terminal, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CloseTerminal End exactly the terminal's process tree.
+//
+// 200 when the end is proven or on record, 202 when it cannot be proved.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+func (c *Client) CloseTerminal(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, body CloseTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCloseTerminalRequest(c.Server, terminal, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendTerminalWithBody Write as a keyboard would, at most once.
+//
+// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+func (c *Client) SendTerminalWithBody(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendTerminalRequestWithBody(c.Server, terminal, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendTerminal Write as a keyboard would, at most once.
+//
+// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+func (c *Client) SendTerminal(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, body SendTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendTerminalRequest(c.Server, terminal, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTerminalOutput Output as it was written, from an offset on; tokens are masked in place.
+//
+// Corresponds with GET /v1/terminals/{terminal}/output (the `ReadTerminalOutput` operationId).
+func (c *Client) ReadTerminalOutput(ctx context.Context, terminal TerminalParam, params *ReadTerminalOutputParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTerminalOutputRequest(c.Server, terminal, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadScreen What a person would see, as plain text, also after the end of the process.
+//
+// Corresponds with GET /v1/terminals/{terminal}/screen (the `ReadScreen` operationId).
+func (c *Client) ReadScreen(ctx context.Context, terminal TerminalParam, params *ReadScreenParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadScreenRequest(c.Server, terminal, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// WaitTerminal Wait for the end of the process, for output, for an idle agent or for a text.
+//
+// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
+func (c *Client) WaitTerminal(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewWaitTerminalRequest(c.Server, terminal, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5435,6 +6121,490 @@ func NewStartWorkerRequestWithBody(server string, task TaskParam, params *StartW
 	return req, nil
 }
 
+// NewListTerminalsRequest constructs an http.Request for the ListTerminals method
+func NewListTerminalsRequest(server string, params *ListTerminalsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "live", params.Live, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "worktree", params.Worktree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateTerminalRequest calls the generic CreateTerminal builder with application/json body
+func NewCreateTerminalRequest(server string, params *CreateTerminalParams, body CreateTerminalJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTerminalRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateTerminalRequestWithBody constructs an http.Request for the CreateTerminal method, with any body, and a specified content type
+func NewCreateTerminalRequestWithBody(server string, params *CreateTerminalParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewGetTerminalRequest constructs an http.Request for the GetTerminal method
+func NewGetTerminalRequest(server string, terminal TerminalParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCloseTerminalRequest calls the generic CloseTerminal builder with application/json body
+func NewCloseTerminalRequest(server string, terminal TerminalParam, params *CloseTerminalParams, body CloseTerminalJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCloseTerminalRequestWithBody(server, terminal, params, "application/json", bodyReader)
+}
+
+// NewCloseTerminalRequestWithBody constructs an http.Request for the CloseTerminal method, with any body, and a specified content type
+func NewCloseTerminalRequestWithBody(server string, terminal TerminalParam, params *CloseTerminalParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s/close", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewSendTerminalRequest calls the generic SendTerminal builder with application/json body
+func NewSendTerminalRequest(server string, terminal TerminalParam, params *SendTerminalParams, body SendTerminalJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSendTerminalRequestWithBody(server, terminal, params, "application/json", bodyReader)
+}
+
+// NewSendTerminalRequestWithBody constructs an http.Request for the SendTerminal method, with any body, and a specified content type
+func NewSendTerminalRequestWithBody(server string, terminal TerminalParam, params *SendTerminalParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s/input", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewReadTerminalOutputRequest constructs an http.Request for the ReadTerminalOutput method
+func NewReadTerminalOutputRequest(server string, terminal TerminalParam, params *ReadTerminalOutputParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s/output", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadScreenRequest constructs an http.Request for the ReadScreen method
+func NewReadScreenRequest(server string, terminal TerminalParam, params *ReadScreenParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s/screen", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "scrollback", params.Scrollback, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewWaitTerminalRequest constructs an http.Request for the WaitTerminal method
+func NewWaitTerminalRequest(server string, terminal TerminalParam, params *WaitTerminalParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s/wait", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "for", params.For, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "text", params.Text, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListWorktreesRequest constructs an http.Request for the ListWorktrees method
 func NewListWorktreesRequest(server string, params *ListWorktreesParams) (*http.Request, error) {
 	var err error
@@ -5938,6 +7108,95 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/tasks/{task}/workers (the `StartWorker` operationId).
 	StartWorkerWithResponse(ctx context.Context, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*StartWorkerResponse, error)
+
+	// ListTerminalsWithResponse Terminals of this hub, those of its workers too, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/terminals (the `ListTerminals` operationId).
+	ListTerminalsWithResponse(ctx context.Context, params *ListTerminalsParams, reqEditors ...RequestEditorFn) (*ListTerminalsResponse, error)
+
+	// CreateTerminalWithBodyWithResponse Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+	//
+	// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+	CreateTerminalWithBodyWithResponse(ctx context.Context, params *CreateTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTerminalResponse, error)
+
+	// CreateTerminalWithResponse Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+	//
+	// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+	CreateTerminalWithResponse(ctx context.Context, params *CreateTerminalParams, body CreateTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTerminalResponse, error)
+
+	// GetTerminalWithResponse One terminal, and what is known of its process now.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/terminals/{terminal} (the `GetTerminal` operationId).
+	GetTerminalWithResponse(ctx context.Context, terminal TerminalParam, reqEditors ...RequestEditorFn) (*GetTerminalResponse, error)
+
+	// CloseTerminalWithBodyWithResponse End exactly the terminal's process tree.
+	//
+	// 200 when the end is proven or on record, 202 when it cannot be proved.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+	CloseTerminalWithBodyWithResponse(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CloseTerminalResponse, error)
+
+	// CloseTerminalWithResponse End exactly the terminal's process tree.
+	//
+	// 200 when the end is proven or on record, 202 when it cannot be proved.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+	CloseTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, body CloseTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*CloseTerminalResponse, error)
+
+	// SendTerminalWithBodyWithResponse Write as a keyboard would, at most once.
+	//
+	// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+	SendTerminalWithBodyWithResponse(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendTerminalResponse, error)
+
+	// SendTerminalWithResponse Write as a keyboard would, at most once.
+	//
+	// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+	SendTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, body SendTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*SendTerminalResponse, error)
+
+	// ReadTerminalOutputWithResponse Output as it was written, from an offset on; tokens are masked in place.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/output (the `ReadTerminalOutput` operationId).
+	ReadTerminalOutputWithResponse(ctx context.Context, terminal TerminalParam, params *ReadTerminalOutputParams, reqEditors ...RequestEditorFn) (*ReadTerminalOutputResponse, error)
+
+	// ReadScreenWithResponse What a person would see, as plain text, also after the end of the process.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/screen (the `ReadScreen` operationId).
+	ReadScreenWithResponse(ctx context.Context, terminal TerminalParam, params *ReadScreenParams, reqEditors ...RequestEditorFn) (*ReadScreenResponse, error)
+
+	// WaitTerminalWithResponse Wait for the end of the process, for output, for an idle agent or for a text.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
+	WaitTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*WaitTerminalResponse, error)
 
 	// ListWorktreesWithResponse Worktrees that this hub made.
 	//
@@ -7730,6 +8989,411 @@ func (r StartWorkerResponse) ContentType() string {
 	return ""
 }
 
+type ListTerminalsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTerminalsResponse) GetJSON200() *TerminalPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListTerminalsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTerminalsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTerminalsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTerminalsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTerminalsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateTerminalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *TerminalReceipt
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *TerminalReceipt
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateTerminalResponse) GetJSON201() *TerminalReceipt {
+	return r.JSON201
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CreateTerminalResponse) GetJSON202() *TerminalReceipt {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateTerminalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateTerminalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateTerminalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateTerminalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetTerminalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalDetail
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetTerminalResponse) GetJSON200() *TerminalDetail {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetTerminalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetTerminalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetTerminalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetTerminalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CloseTerminalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalClosed
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *TerminalClosed
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CloseTerminalResponse) GetJSON200() *TerminalClosed {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CloseTerminalResponse) GetJSON202() *TerminalClosed {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CloseTerminalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CloseTerminalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CloseTerminalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CloseTerminalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CloseTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SendTerminalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalSent
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *TerminalSent
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SendTerminalResponse) GetJSON200() *TerminalSent {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r SendTerminalResponse) GetJSON202() *TerminalSent {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SendTerminalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SendTerminalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SendTerminalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SendTerminalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SendTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTerminalOutputResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalOutput
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTerminalOutputResponse) GetJSON200() *TerminalOutput {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReadTerminalOutputResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTerminalOutputResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTerminalOutputResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTerminalOutputResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTerminalOutputResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadScreenResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalScreen
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadScreenResponse) GetJSON200() *TerminalScreen {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReadScreenResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadScreenResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadScreenResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadScreenResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadScreenResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type WaitTerminalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalWait
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r WaitTerminalResponse) GetJSON200() *TerminalWait {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r WaitTerminalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r WaitTerminalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r WaitTerminalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r WaitTerminalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r WaitTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListWorktreesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -8482,6 +10146,161 @@ func (c *ClientWithResponses) StartWorkerWithResponse(ctx context.Context, task 
 		return nil, err
 	}
 	return ParseStartWorkerResponse(rsp)
+}
+
+// ListTerminalsWithResponse Terminals of this hub, those of its workers too, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/terminals (the `ListTerminals` operationId).
+func (c *ClientWithResponses) ListTerminalsWithResponse(ctx context.Context, params *ListTerminalsParams, reqEditors ...RequestEditorFn) (*ListTerminalsResponse, error) {
+	rsp, err := c.ListTerminals(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTerminalsResponse(rsp)
+}
+
+// CreateTerminalWithBodyWithResponse Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+//
+// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+func (c *ClientWithResponses) CreateTerminalWithBodyWithResponse(ctx context.Context, params *CreateTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTerminalResponse, error) {
+	rsp, err := c.CreateTerminalWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTerminalResponse(rsp)
+}
+
+// CreateTerminalWithResponse Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+//
+// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+func (c *ClientWithResponses) CreateTerminalWithResponse(ctx context.Context, params *CreateTerminalParams, body CreateTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTerminalResponse, error) {
+	rsp, err := c.CreateTerminal(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTerminalResponse(rsp)
+}
+
+// GetTerminalWithResponse One terminal, and what is known of its process now.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/terminals/{terminal} (the `GetTerminal` operationId).
+func (c *ClientWithResponses) GetTerminalWithResponse(ctx context.Context, terminal TerminalParam, reqEditors ...RequestEditorFn) (*GetTerminalResponse, error) {
+	rsp, err := c.GetTerminal(ctx, terminal, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetTerminalResponse(rsp)
+}
+
+// CloseTerminalWithBodyWithResponse End exactly the terminal's process tree.
+//
+// 200 when the end is proven or on record, 202 when it cannot be proved.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+func (c *ClientWithResponses) CloseTerminalWithBodyWithResponse(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CloseTerminalResponse, error) {
+	rsp, err := c.CloseTerminalWithBody(ctx, terminal, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCloseTerminalResponse(rsp)
+}
+
+// CloseTerminalWithResponse End exactly the terminal's process tree.
+//
+// 200 when the end is proven or on record, 202 when it cannot be proved.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+func (c *ClientWithResponses) CloseTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, body CloseTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*CloseTerminalResponse, error) {
+	rsp, err := c.CloseTerminal(ctx, terminal, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCloseTerminalResponse(rsp)
+}
+
+// SendTerminalWithBodyWithResponse Write as a keyboard would, at most once.
+//
+// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+func (c *ClientWithResponses) SendTerminalWithBodyWithResponse(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendTerminalResponse, error) {
+	rsp, err := c.SendTerminalWithBody(ctx, terminal, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendTerminalResponse(rsp)
+}
+
+// SendTerminalWithResponse Write as a keyboard would, at most once.
+//
+// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+func (c *ClientWithResponses) SendTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, body SendTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*SendTerminalResponse, error) {
+	rsp, err := c.SendTerminal(ctx, terminal, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendTerminalResponse(rsp)
+}
+
+// ReadTerminalOutputWithResponse Output as it was written, from an offset on; tokens are masked in place.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/terminals/{terminal}/output (the `ReadTerminalOutput` operationId).
+func (c *ClientWithResponses) ReadTerminalOutputWithResponse(ctx context.Context, terminal TerminalParam, params *ReadTerminalOutputParams, reqEditors ...RequestEditorFn) (*ReadTerminalOutputResponse, error) {
+	rsp, err := c.ReadTerminalOutput(ctx, terminal, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTerminalOutputResponse(rsp)
+}
+
+// ReadScreenWithResponse What a person would see, as plain text, also after the end of the process.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/terminals/{terminal}/screen (the `ReadScreen` operationId).
+func (c *ClientWithResponses) ReadScreenWithResponse(ctx context.Context, terminal TerminalParam, params *ReadScreenParams, reqEditors ...RequestEditorFn) (*ReadScreenResponse, error) {
+	rsp, err := c.ReadScreen(ctx, terminal, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadScreenResponse(rsp)
+}
+
+// WaitTerminalWithResponse Wait for the end of the process, for output, for an idle agent or for a text.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
+func (c *ClientWithResponses) WaitTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*WaitTerminalResponse, error) {
+	rsp, err := c.WaitTerminal(ctx, terminal, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWaitTerminalResponse(rsp)
 }
 
 // ListWorktreesWithResponse Worktrees that this hub made.
@@ -9734,6 +11553,291 @@ func ParseStartWorkerResponse(rsp *http.Response) (*StartWorkerResponse, error) 
 	return response, nil
 }
 
+// ParseListTerminalsResponse parses an HTTP response from a ListTerminalsWithResponse call
+func ParseListTerminalsResponse(rsp *http.Response) (*ListTerminalsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTerminalsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateTerminalResponse parses an HTTP response from a CreateTerminalWithResponse call
+func ParseCreateTerminalResponse(rsp *http.Response) (*CreateTerminalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateTerminalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest TerminalReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest TerminalReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetTerminalResponse parses an HTTP response from a GetTerminalWithResponse call
+func ParseGetTerminalResponse(rsp *http.Response) (*GetTerminalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetTerminalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCloseTerminalResponse parses an HTTP response from a CloseTerminalWithResponse call
+func ParseCloseTerminalResponse(rsp *http.Response) (*CloseTerminalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CloseTerminalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalClosed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest TerminalClosed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSendTerminalResponse parses an HTTP response from a SendTerminalWithResponse call
+func ParseSendTerminalResponse(rsp *http.Response) (*SendTerminalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SendTerminalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalSent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest TerminalSent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTerminalOutputResponse parses an HTTP response from a ReadTerminalOutputWithResponse call
+func ParseReadTerminalOutputResponse(rsp *http.Response) (*ReadTerminalOutputResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTerminalOutputResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalOutput
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadScreenResponse parses an HTTP response from a ReadScreenWithResponse call
+func ParseReadScreenResponse(rsp *http.Response) (*ReadScreenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadScreenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalScreen
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseWaitTerminalResponse parses an HTTP response from a WaitTerminalWithResponse call
+func ParseWaitTerminalResponse(rsp *http.Response) (*WaitTerminalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &WaitTerminalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalWait
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListWorktreesResponse parses an HTTP response from a ListWorktreesWithResponse call
 func ParseListWorktreesResponse(rsp *http.Response) (*ListWorktreesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9881,6 +11985,30 @@ type ServerInterface interface {
 	// StartWorker Start a worker for the Task and wait until it is ready, failed or unknown.
 	// (POST /v1/tasks/{task}/workers)
 	StartWorker(w http.ResponseWriter, r *http.Request, task TaskParam, params StartWorkerParams)
+	// ListTerminals Terminals of this hub, those of its workers too, newest first.
+	// (GET /v1/terminals)
+	ListTerminals(w http.ResponseWriter, r *http.Request, params ListTerminalsParams)
+	// CreateTerminal Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+	// (POST /v1/terminals)
+	CreateTerminal(w http.ResponseWriter, r *http.Request, params CreateTerminalParams)
+	// GetTerminal One terminal, and what is known of its process now.
+	// (GET /v1/terminals/{terminal})
+	GetTerminal(w http.ResponseWriter, r *http.Request, terminal TerminalParam)
+	// CloseTerminal End exactly the terminal's process tree.
+	// (POST /v1/terminals/{terminal}/close)
+	CloseTerminal(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params CloseTerminalParams)
+	// SendTerminal Write as a keyboard would, at most once.
+	// (POST /v1/terminals/{terminal}/input)
+	SendTerminal(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params SendTerminalParams)
+	// ReadTerminalOutput Output as it was written, from an offset on; tokens are masked in place.
+	// (GET /v1/terminals/{terminal}/output)
+	ReadTerminalOutput(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params ReadTerminalOutputParams)
+	// ReadScreen What a person would see, as plain text, also after the end of the process.
+	// (GET /v1/terminals/{terminal}/screen)
+	ReadScreen(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params ReadScreenParams)
+	// WaitTerminal Wait for the end of the process, for output, for an idle agent or for a text.
+	// (GET /v1/terminals/{terminal}/wait)
+	WaitTerminal(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params WaitTerminalParams)
 	// ListWorktrees Worktrees that this hub made.
 	// (GET /v1/worktrees)
 	ListWorktrees(w http.ResponseWriter, r *http.Request, params ListWorktreesParams)
@@ -11402,6 +13530,423 @@ func (siw *ServerInterfaceWrapper) StartWorker(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// ListTerminals operation middleware
+func (siw *ServerInterfaceWrapper) ListTerminals(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListTerminalsParams
+
+	// ------------- Optional query parameter "live" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "live", r.URL.Query(), &params.Live, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "live"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "live", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "worktree" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "worktree", r.URL.Query(), &params.Worktree, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "worktree"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "worktree", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListTerminals(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateTerminal operation middleware
+func (siw *ServerInterfaceWrapper) CreateTerminal(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateTerminalParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateTerminal(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetTerminal operation middleware
+func (siw *ServerInterfaceWrapper) GetTerminal(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetTerminal(w, r, terminal)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CloseTerminal operation middleware
+func (siw *ServerInterfaceWrapper) CloseTerminal(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CloseTerminalParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CloseTerminal(w, r, terminal, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SendTerminal operation middleware
+func (siw *ServerInterfaceWrapper) SendTerminal(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SendTerminalParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SendTerminal(w, r, terminal, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReadTerminalOutput operation middleware
+func (siw *ServerInterfaceWrapper) ReadTerminalOutput(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReadTerminalOutputParams
+
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", r.URL.Query(), &params.From, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "from"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "from", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "wait_ms" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait_ms", r.URL.Query(), &params.WaitMs, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait_ms"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait_ms", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReadTerminalOutput(w, r, terminal, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReadScreen operation middleware
+func (siw *ServerInterfaceWrapper) ReadScreen(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReadScreenParams
+
+	// ------------- Optional query parameter "scrollback" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "scrollback", r.URL.Query(), &params.Scrollback, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "scrollback"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "scrollback", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReadScreen(w, r, terminal, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// WaitTerminal operation middleware
+func (siw *ServerInterfaceWrapper) WaitTerminal(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params WaitTerminalParams
+
+	// ------------- Required query parameter "for" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "for", r.URL.Query(), &params.For, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "for"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "for", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "text" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "text", r.URL.Query(), &params.Text, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "text"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "text", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "wait_ms" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait_ms", r.URL.Query(), &params.WaitMs, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait_ms"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait_ms", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.WaitTerminal(w, r, terminal, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListWorktrees operation middleware
 func (siw *ServerInterfaceWrapper) ListWorktrees(w http.ResponseWriter, r *http.Request) {
 
@@ -11677,6 +14222,30 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/worktrees", wrapper.ListWorktrees)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/terminals", wrapper.ListTerminals)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/terminals", wrapper.CreateTerminal)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/terminals/{terminal}", wrapper.GetTerminal)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/terminals/{terminal}/screen", wrapper.ReadScreen)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/terminals/{terminal}/output", wrapper.ReadTerminalOutput)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/terminals/{terminal}/wait", wrapper.WaitTerminal)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/terminals/{terminal}/input", wrapper.SendTerminal)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/terminals/{terminal}/close", wrapper.CloseTerminal)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/peers", wrapper.ListPeers)
 	})
 	r.Group(func(r chi.Router) {
@@ -11697,166 +14266,198 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3rctw2uuCroHq3KnEdWjc7Plnpl+1kJt6Jxz629/hH7OpCk1+rEbEBGgAl9bpUNU8zDzZPsoUPF4Js",
-	"kOyWKMWZzZ9Y3WwQ+PDdr19nuVhXggPXanb6dVZRSdegQeJfz7m6AvmRMv36vfm7AJVLVmkm+Ox09ou4",
-	"IqXg50QLckWZJlSTtVD6jBSwpHWpybMj819Gjojg5YaUQlyog1k2Y+bnX2qQm1k243QNs9OZWWG+VrNs",
-	"pvIVrKl531LINdWz0xnj+tnTWTZb02u2rtezU7fybM24/eAom+lNBfZZOAc5u8lm14/PxWPz8WN1warH",
-	"AndOy8eVMA/J2emSlgpustkLcf3WnHz7kLLmp5/qo6MnOSvw/0CEJAVTFdX5qvOVP1pF9ao52UJcz7KZ",
-	"hC81k1DMTrWsIT7lml7/Cvxcr2anPzbHUFoyfj67uclmL2uphNzeG4drPc/xSyKWRK+AVPQcyAKWQkIf",
-	"oO0PZj07+OH4JLWFn9yBA5QS5/RA2fWwz56m3vSqgHUlNPB88zfYJC4Evsz/9Y9/EsoLcvKM5CsqaW4Q",
-	"Npx3BbQA2ewrWvGxWXKv7fzK1kyHA3dAWeKXnfUsPp60sPN4GztvstlrUIqewxBM1/aRu4H0Xc2H3iFr",
-	"frf1P1B1MfQCTdXF3d5wexZ09HD8xmxUgqoEV4Ds860UixIQKrngGjgiEq2qkuXUnOCwsk/8x+/KHOdr",
-	"tJX/KWE5O539j8OGPx/ab9WhXxff2AbIxxXV5Aq4JldS8PMMyeTKfKgFKQQxLOMAQeoWa9g8sn8pKpCa",
-	"2f3T8Lk96m/+SrIZr8ty9nkPDmvXmjt8nrNimmVT6wXEweuo1zDPxXpNebGNPxZclGlFBM8IVYRyQuV5",
-	"vTYgvIRcC3lGYF3pDRE8B8NjJRBmn8MjIX5pWKvkBtwHVEq6wb9XEmjRt13N1lDMRa2jbxdClED5zGKX",
-	"p6Df4pPHy3pIz1Igj9+wBZzPYbdi8Tvk2mzoeV0w/U5cJXAjtyBMnILqFi0VVMNj895Zl7Kje24tgMRy",
-	"rZOLnwMHSf27twh2WweoJOM5q2iZWK4DUmqg4g4W/7D11hSYXhix9w5UXeptSK1rHfY7RNWv/XMOb0ur",
-	"kbUR9g0HshSSAM1XxN1sRhg3iMkkEbLoYOTQG98D104GbeNqBzZ+R1lzniQkGC8MaLegkAtusE3OtbgA",
-	"vn2wq1VuxPoZMSzA0hrlwpAb8T8lK6qIphfAibgEmREFQBTkEvRcaaobBLsLR9kbwWTN++i5tbnTrzPg",
-	"RnT8NlsCzyGmuB6EdEu3NpV1QZm6hpcryC+QTIuC2ZO+ja4Dz5ptUfTF9rX8BCW7BLkhrDAShOYXXFyV",
-	"UJwDWTKp9IEVkrH0XjPu/zzOtmFSeoUqyNYfRjQl+4lKcW/gVvJfwBnhcAnSyjqmiARdSw7FzsTgCOGD",
-	"efkNHuqV/dnxs2027pWHu+sMfZfXx02iG5hIhOaU51CW8XKN0EFs44A8cV4Kpfseqnn8VXR3hcOgqUU+",
-	"QmOfm02J49vx5qqkmz5wDXCDQelucYrx8/kCVszqKqPMp49dxDCPAObvKTrD1muzNoa1NYYGVbbxYkQw",
-	"vLRaRvvW9tCbOn//ZNX7bfpYMih7mLGoZQ7Jry5pWcO4fmDX9o+HFVPH9fZyQhBKoBqK+Z21JG9u96Eb",
-	"XLLCyJlpqA6umZ7nomgt5xHxFuuJWudiPdHmJFAVK6N3W0vLzVwsJ1ptSDmQl9a6GtbR8Cl8XutyF8QZ",
-	"2m8SrcYOEfSXoY16jH+PDxuSpeoiffYOWcWI3Pwsa9iZV+7cNUd3FKCYxXTVglWDakN0+hNoysptai0i",
-	"Ot7l9GZNsTCb2kmuvIkeRajkwCo9ihOaSv3OPdsHzVl7I83iQ2B4a+RkLxD2kLkxPLq8O3JbTkFkPedH",
-	"eRe/aujc77saujIgttsxlvXGYqHU85ob6cjxb1FV9hHzz/ibOs8BChSTS8qsvMTH8V90QXkheNIAyGY/",
-	"ryu9GVXdt07ys5RCvnT82Z+C8UtasmLuPRroCrMf/W4pycJm7j51RBfAaZRZVi7E9ZyuF+y8FrUKJBc/",
-	"Rc+BG9Dkgi/ZeW0/rErKo4VXVEd/+W1YEwZpdC6Wc5WLCmITJ3qJkOyc8flSyAUrCvxVBfjIpbjAJyRU",
-	"Ys6Fnp9LyrXdBGUGsPNKCrGcr5laO9owjy1Fzf2Z47+RBcUfBA4Vf+j9Kq3PHLjiz77UoFBNij+8opft",
-	"X+JRWpsAuWaclu2fCXmhJUQ/nQs+DzwwACB+vrOuAqW6uzFQBqVbnzF+yXR7j/aaW5sUFcs7UNErUeBH",
-	"tCzFFcTrR/APMEayoosS/IfI7SNUoSVS4Hzh3hBww1nRSJklzL3S63RakHO4ZgpdFs4TZtCzZLmOb5Rx",
-	"mmt2CTHEA5Tj/fovF7XaWOcZan8O+PGjeJX5inKrQOOfSgsJ3Q+L2nqCobkpo7JppjfRo+49zQdaUm7N",
-	"4Jg8HCWHg8W4TtcwR8dJF4XQs9m8vZCUccvSEEEDAPGvpTm//0PWPH5SgmJFTUs0Moz9ikw63sSaXs/N",
-	"raA4UnMJNF+1kAOuK3cUh3rNB+5szQeVhFxwyx/ngcVqIeYllRguqbmqq0pIoxKsoWB0jiwzm62E0i0m",
-	"UrIl5Ju8jHEupxVdsNJcRLSQ2azBTXRhQERfPg4koaSb+ZdaaDqH6yADzNERy7bOvqiLc9DxsyjaLJwl",
-	"rIVGSBv1bl5zeklZ6UhlVS/i6zL4ZZjR0sjOIOuV/9upQEFGpQTPXw3TVAn/Jb2e23OqtIVvuM6e5twl",
-	"yEX7Jy3B66QuXrS43iS3O+ittOv7rWWtM6T0gF+ASr0Aq1rv4TOrlVOYEmEFvQJi3oluy1woTZQgSyoz",
-	"H6QiT8nf2AtCFfnf79/8/WDW3VdbbTcC++AdvXodIoKj+pGWNUSOhWUqhoxbvQCoVNgwSLKUYk3OBePn",
-	"RPAmmMYFx7Cyv6xKinWlkZ3JNUO5EogCZSyHtJOz/wJ6/V73ay4PmiQ0rTT/wgzVbdI685ReqokV5gGr",
-	"tM+hFLmQxlTqX+qF0aZrlYoB1EkO06jscyPCd/S7xxDezU2/66NGDVG3dMCpmf99tnWuaM8pyK3qRcKf",
-	"BVTXEvbkr0vGz0FWkvF0FM1Ijx63hA2Pp/wVhjNP4biyuhBUwprVO1yI/UXPhmtZpp16IFU6RNm5NQcM",
-	"d/Tmh3bpNjCjvbQPkjU31QLV9kVvv907ZtNo8ap43RjfbeRgxQheNFGMkxGJaZZKvh11sZfoXNk3oGT0",
-	"//m2dhDFi54e/a9n2dC2o3SQgNw0EQr6sAIiRQlEr5giq3qBgULViC4rlGLhtRLrRvFOqhgdzScEdo53",
-	"Sj5b17puRZ0jX7/WpQsfdcNtceKc2W1/eOnHZ0+7+zjGP3eJMdlr7RO2VgFPCOGikKDUvtyo6za+ixfa",
-	"WADq7jxojEGeB2V4SGY7lfkmmCx7xoFrhTq/t2tG48HNWxxQs+hKuowqglU4T4rCbxMDu6LSGB574UHy",
-	"LGNho1/ZJXBQLRPByVK4dkZYzS9BsiVDyyhFx1612sLnhSg2yZ1PFqQxinSaMw8nLlV0UwpaDJgWCngB",
-	"klCt0Zh0iRNLIQkXesX4+cFkBoSEqtzMtXiAkMiXnTUCWkKat6raYk8SI7fTr+5ylBgkW3i/R7rBUGqX",
-	"gYnDI3yhW745Z2bRuMGZdjpYuDwPtBZ2p2jObe2Fj3vsIfJva/W8B150si6cYPN/jnCTQcXaveQNLzcJ",
-	"48O7DSMO86WG2jq29VxccTRm3XOQCJHXvPkyqUc0/GdHC7Ab0GyrtQWL0XuyyEmTaxy5Uv3rBuCKl7cf",
-	"nvQy3o6VPpwYbCReCWq+FgVbMpuRcSst8/goVpya7BCzuhYcOuud/JBazkK5V9U9Pjp5ureqG0XJ22Ig",
-	"hJgyYt2fREgSp2dEb35yku0hYP4iAR4bDtz4qZ5ZR9XVCji5kkxr83+mV6LW5GrFNBBVUUzYKwionFag",
-	"7s+bZewJqeeYYb7TNcug5LYP+pxv0PF253NOc65BsdWE0scooiXhRh8Wdyx4OSOGqqkWUmGJTxvxEtUs",
-	"LmS0E0F5Meq5sg9SGIJswmpGua1ZYVDfpQpgkNLcT+lD3yvKC7FcJplzcOHeD7qiarqZN0gYfKdUqXaE",
-	"GD2o/HzcDMBvBxjyh10BF1LFd4ZgEz/0jvpccC1FGX2Tl0KBDbGyvEcjj2yOtmQYya5zsaKdnJfNs1HC",
-	"Wwpsb9oJG13Hs1Gw1654o/F8g7IBdbpw/xiKrUydPVVSpeei1lWt/4B8IHy748N/wNsZv2iZgyLHcFld",
-	"Gc2l7wb6c1dtlswfklhVSZE743ZIMQxGcMyu2lz7xSYK33yniLjiBH2KB9HuA2tL7X6y+NLEWiledwOq",
-	"LCbILULYws327hwaxPSY5Ae4XjquM2UYZiyDc0nLckHzi/mU+Y1oz+zlfa+kuGTFVIVge6c9hrRdT/BN",
-	"/kOUl5Ekepc64ZMq+sIayWBVWHgP4nS+5P0yJTv4HqKniZM1KBrvrrvvnsopLWueG7t/h+IyXCT+SWoP",
-	"EzgB23FWd9Xb9xbhYJTxGWNyFpU1ewWmSz7RjlPHeQvJGshburwncyBO7Ki+TeQPk5X6KixF2SLOdlQl",
-	"REGS1Nl1h4dMrApsFZlBlia5by0uexwsk0YUOyjqDx/CgyFc2Ha3x454BEq4myaBOYodjvjgDDI+L4pv",
-	"JOLmNdf9Kr3uL3zmMXW//SDjSIUOXcRwAblYQysPRrECIldGtAUXdY6N2KOnP47soYNaDqFslLlXGzGo",
-	"0Jee7nXhrVpLDrn+Q1Ra1L9Ayql0JKVb5vkdl+qE34LF0JQzJe1vl3NplMr49wWTVp+WcAlSwbjlHspU",
-	"w3L+hC3IZe0rTGFFBeOKBkq0FD+bOSuqD93Squ/kaUhmK7uHCuxpRhQKu+R4lpJZbMqC7btex2AQNOoj",
-	"0eH3Sw2yrw51m6V6Nj60yaaOAGs3PdtJ6CV9dXarPlXF3klUBzi0j1AvOOb1cdVAMV1iJbChLLqGufux",
-	"kdAeWtmMcVVBK6qRMggSmWFMlzsUCrrYvH060kjtTlNX/F/eKfdnbMLxYCWNI0HzVARmVFP/EkF+G7UG",
-	"YtW7FMX5a02beq04b1O827aJnMSIvLb+mCOtPkY0TL+1B+L1fv+78/tAEmM8v1l6nO+3LyR26AaTw8LS",
-	"1h2UQvWYHO+gKje3jHqO6am9kaDOwXG91CnfQSXusfL4wtWne9idY/HDUpRFTyJdv2XpongJnl6J/iwR",
-	"XVe7+P/tEsFwc02pcPd9UNvf5uqxRXqPumWLjVot7rQe2rZdlyG3cX0TX9p31gei/G1zdIjqEXXHm9HY",
-	"so4xajeLTduWx9LV+AESGx7T8t5ZRaXP1PN6TDKJLZRGJRNjLUcjV1QRCbmQBRQYw2aKcIH900CSC6h0",
-	"2tSdjG+IwNe298gKIpauU9kKiDstWdMC48+u+u1gkhY/NmbdK/OHtc37MEi7HQ6XtYLilDBNgJvL8kkI",
-	"lBNYLiHXeH1ruiELIFoyc5/nlPE4vbkp0GsKk93KaPXyHczVVgi1gVrs0LK2a4gstarwW5iZQnnfLa8n",
-	"n7vBVYO/mc1wvFqxMurD5kuSpghlpU8/i/aZptsmRLFzj7Qe5OpKVl+saYApKW9Vos68bGhVs1Z12qop",
-	"o0TaXcMZ3rc7ZdCnX48eRsUL35zGdzOwLlaXIomrJy+n5veoCO3dK8xuzNU4JVQECVzPu0bHg1Z6NTvs",
-	"dB1rb27UvHhX8xdYsL0tr5oWcYLDm+Xs9LdhlPQ95W6ycAqEw03HWemf26eX1G2UgHr0cYN1CQgbKg57",
-	"HNYFan6rkpsFS3W5pLUW5HtXCfPolJinCCWuzSLRrmXaUgKcEQnm61Osn0FR7B8TlyDPkN+eGrUhdOXb",
-	"gI7EjnkXcsyFJdieGtAOKeyrFG9Ryrb0eFdzezKsCBIcCLIJdRbS/Z6QAqBKdLAbJpVm4z0316fB0bpw",
-	"rYR3UYRD682Ez8Jh0bxHgXhje0HntCwxGcQ9npErlJraQcfog9i2gSw2hOlYeXAlFr19CkOni5Q6ep3O",
-	"7L3PPnA7sN6ad1vn7Vvdaft4R6WwnSXbZ0zqO3dhHR7imUOkHux7KKuu3sOVg4cas+nqnRw474EXvSZd",
-	"X53PiN/QlZ20iehtSXNwnVWNKsoqBlx/p4i7hzNy5HRRWy2ApTe+ZemqXiSL90YwbKvwY6p6Lefdmm87",
-	"O6dsuzYc28+hsvVarrric7ZTfU669KEj4NziGQktVTKC1S7GdpTwO4bSWiVSxOaIme/tLTZW0r2VVXir",
-	"yZ9jRAmI2/NuZ6+ThhLQPmScULIwVoDh80IB8Ysb2W6QGL/8DlPWJ6Wbe8HyfzuMfTCsSqOSt7/Szsuh",
-	"lJ/OzIm6LE8RnaxVzvg5Jk8wraBcTk89nfSb9OGch7R9Nusp6bO1VkJcuKZVQ5nmsHcvUcyLr6t5JUqW",
-	"b3ZDNeyWZccC2O4+5oNWMzUDMts9rvHrJNvM9Wehp70btgA5gCpKwosgtHUqf4bkdcTdCRPldmiF7NFJ",
-	"0HV6TajBY+HC8P3tGlhaqOzjunawSzXkwPuZT+g8nDrR5jZqxR0i+rRgHJSadynpbtzdNiGb++Zs09zd",
-	"tD1cLasaftw8tO1qHuIgvkll4APdjl9Z09IyKcZ6m7XaDtCi1rvnmUyQGBzcTE072HRcvEPjjUs6pAl7",
-	"J+kWzrVO1pB7Eo+yhnF1iLmTuNUmiQgWY8qeFlVv7yvXAdF1tU0LrDFm+KfmF676Y9541BvRiUVtGCcZ",
-	"KcK6J/ZwO+Hi8GLfVmQey7sosQWiHizuomcLdwcR9ANVF/fZzRyMxg88Z/um2rvSxHlvLsGK6h6K0KD0",
-	"PEk4dwovYqPa3nlEqVrkqKuH1qXRqZ15qiibKOg5JMWw627ymwry22c/GZTZoR14w4cV5Dv3aOvJxMtm",
-	"dVVMg5K2dLfPrmPLzTxfF2Otx3YRl5JpmIdLuKXETPRND/mH5hYjkRmTWpIMAqJ2AroRaPtYxK3CFr3E",
-	"P5ZU027hMM4bxgshHLOIGzec/JgKXwQiH61jDzcbPAvFJVMC22sAXwrZUyTtia/j+HHRi2Pymr3A4MVw",
-	"qGSUtkJdxpPjH54826EyI5DeyNjImIIaPTUXsoiHAX7OxsgrRoIffniSAnEfCe0bVxrGp24yv7mfPjpI",
-	"N5vRToiOcc0kdfe+64Fc/qEt5k4qkz3GDkxrF6+/WWzKRK673cMOmtJAfqk31UJ3UNvNbV2VoNu+nEUp",
-	"clv81nR2SZGLeeH/QdY8ynfXjMefHnc58TQ8p9c8TR5z+HC93Gas0mrrXv7bOkhHokf9VQa9ruORwU73",
-	"7gS2IruJKjT7SaHnR8r0Xygra9mTd7UQxYaIJaF2pCoG0V2TISyhIEwrO/2NLDYatuMJVVOvstsY047L",
-	"132e3DzW5aGLcd/ayHPXwmNMp1hQtVvDJ2NGba/Zo1fktcSUhYLJNNRDtN5WlQm5yTBU5X6IGX/eB9HJ",
-	"Weh5pWEwJd3MExnK6QPtmsrMxdxgRk87jcRwx7/TNUbibJInJRWAPCO2c8ppaNk6nonhEz92Oo1P1t3p",
-	"QalVe3CKjbSvbIvvHndCMyhq30LU/pTubMb4CiRLZ/HFZf+jzZ2G3XZ7jlIPmYhbl+sQNCMcrh7nK1YW",
-	"9p9aVI9LuIQyI6w4/dc//pkRo4abfxlcoMSl5e+noyW6JeC2hpiFqPbkFeeS5pBs0PsC9BWATQqoRMm0",
-	"7QZm/kRFviDAi6br8GJDSlrzfGVbD49cwrjiHd/oyCRswztwl1KIZbOjJ+ONhW87t/JjhCKdnCCq7Jxh",
-	"lvbEuNzWe+3EOlCDgow5zEWZyg10q9qW5C7GkD+0uErWu4TE4fgWksceTer0N/xABoff2+5GR0DBMcOj",
-	"WXrM+LDtm2vJ9Oa9eYsz5PqmGNdzw9++923xHmXkaiXtZ0YJBvnIppwU7jkOxPuGH/lZ9ChRgUrbBsZu",
-	"Z6V1ZQe+M74UaRXi+dtXRr6aNY04JT/j5N6QBoId0ZEnrHAn5FUB60po4Pnm8d9g84l/L+EL7svwtJNn",
-	"JF9RSXMNUmVkbS4HUwUxt7BkwPWjUyKhAqoZPyc0FG3UvAD5iaM/00j+C9i4ebzKZ1PFif2YvhK2eeBb",
-	"tREtazgj9BN3xR/E9ay0432xksH+tDte6oB8dAUT0WH1Cj7xVb3AgyhCcVfmnH5nTBPG42342oeDT/wT",
-	"f94kvKIK867mhrVegnKpD3Yr5oX+7r9TBNHE9otkmBhmd2F39JFewqpePH7pEmy/Nz/2Et7nrtpUTaYI",
-	"jr8iWhj8+cSj39pN4Y/dEG33WlxB1pxYqsZtYOqvPfEjPBfWeytCJRCXgWBOf+h08P/4XQnbA5NQonBM",
-	"F8lFAQfkOSqs9h04QP8TV8AL1WqUaTOrmHvijLCl+cPYEsqZEub3mfV8Y5G0OenJ0dEn7qUqGiNMka+f",
-	"vF3waXZKvv7rH/+8uTn4ZOc35eBqSGzDoCUzTGT2vKL5Ch6fHBx5ltj6rDEtcYKVHcMQHLezY1tQDJxW",
-	"bHY6e3JwjOsYnooM4HAFtNSr/4vqAqBwCgUyr4rZ6eyvoH/BR6L6EfzlydGRa9KhnSprbv+wKqn1J1pe",
-	"luL+GCaJif6VJoUA1WJSs9PfPmczVa/XVG7skGyPecTFiBzdqQPyd4ACi8ByCQg7WiKaKLpRvo84gVLZ",
-	"Jij0XPmJFZ/NKw/XoCWzbsU+GLx2j9wfEAzn8xu5CXHaPkkRdtEyPxtwvZVibQBWK4JEaTWO9PHRqzGI",
-	"Ae+c3+PeEeC2594BacIwDaPV24lW3/9w9KQhbhxDptC+04pgjyOceWV9Bo/SsLs8PowKQfrg15R0jEAw",
-	"5l2/Oz9NA8eR3GSXsN+DWy55+Y541SlJsPa+oa5QXiEbCWP5d8T0YxhionQAYns2axKOvzKlf4qnolZU",
-	"0jVobL7y29eZwbrZl9r2+3aM0lmkAYJjFRLpVZy39K7LuGqELbqIutelL6U56OFLq9/t8OSvOMzv5vM9",
-	"4lxr3G4C7d5wIJVrBX9HvGsuHq1yo56h6y7GqDAZbxupDr/6f98M0elPzdDhDnKNALuBhKTrhwH6MLXH",
-	"g4vvCPo3kW6f2dJmwyCxbSFxXWeNlL3KbDU2Mk8qNXHTG/e/okM3WhhtM9fwtn1Xz+0DH317vjvd1jgt",
-	"RRbG32Dj7hf16heuF8YkV2tnJt/c3NzcI/5EGVoJ3HnuhzobRu6zcu6OQ39ll7Zgy4Oe1NUBec/OOS1R",
-	"cWtUugJFiv0QrL9pT+xZxVMwqzqRp4JhrcxohlgGYxPBS6o0Gp12iFmGlpTChgJoUcEandlrq0MI4qIW",
-	"Gblyn6COj2onwi1ongfkFa60NayXCJ53wGIUDkwCO4hL1RHn39a6me85BYOaHoGb/d0zEnfnbKa4IA4K",
-	"vjvqvqebRttx/RSNJFeW3Tl+aE1Do2YfkDe83LRu1TWybma37YnQtjF0r+Ay2rnt9TwBJ2wDselRHHsr",
-	"aq5ZSZrvrN1tzIgDdPxvqz5NS9xwvZ1K2127IW/v8cVGgyJi2fgcLLzOzLUYehJODQmDa5UggD4l6y2L",
-	"jta3fz8ZuaUCWq/yDydPT378MZ5el3Iz76zY3afqEDUEv19t7UOrhzu+NUP88H43NMYM5YgrdFndgiiU",
-	"i4d4BaF9mJOjIzsAxTxWWXHmkk29WMvIydGJfchsCVDycCMTFmB9YgX53vzcJ58/2ubJRpj+mykhUbTp",
-	"D9VE3jcXF+khJ0cnD/T+N7byIBRU3p0q/gJdcY8uQ46oB9c01+UG1WevDGkJMEgZbtRur+MOnYH3J4TD",
-	"iOQeI8Rs7+5g+xi6H2CBnpO7K3FF1nW+QiYvykL1+mdYoQ6/arjWsem3lRhUglH/jk+iYIEdH47eWzhn",
-	"WK6GYia0eUL3eUY+UHWRRXf6kyufzyIV0cVpbB0vEu0ZcZFN1Duf9a5sHmvWFtKHRtzzzhj25fwIG7cB",
-	"Zuc6tdHi5+uK8uJV0eM/ccE27/iw/fObiJOWNQw4QqKQ93aGwr2Ktma6cA8uskLZrh820H1l9Hfq/FhM",
-	"G4uVF8oVVfOpZCArlH0D5YQuFhIumY1h5ZTbV5o3NpO79FXbRWYxJSJ4V7RvJOFCXN8c5ivIL/rN5Jfm",
-	"69eh4cJ+AuqFuP7WZBOe577FEr5kwEK2BehkOkx5nl/YgFutEScMn1lE4sHGuRy1X6ONmhE3DwYx1hiq",
-	"S0LVhess59DHIEs/6sR9R3r9rZPgTkqhXtvWwtvmQAVwgYVBfco/XFclNoB2KS9Jh+2msgPMw/L7TPG0",
-	"w0xbWdTPUvVSG4y6LYXciUS+Kc/tLzYh7AFMAWOcPhbGInZJaFa8OWzMiCiL4Mw9I9jy2gcQ1AAyR8ib",
-	"NgCex9Z3FBYsIGcFqDB3GOPIrivKKdEiNgbJO5tSR76PRs89IhygIK5OJYu8OrYbpatYPSDPiW/60DgH",
-	"UL2L0wX++vMH8q9//PPQfpYwMIAXTf+//YjwgZhya/ZtO0ElzLpsofHxdBp800UngcU/1ZIuyg0JHTAm",
-	"cAYBthxz6Gfz/2zeJapmRl2j4drH0ffwq/vXzXDs+Xb37373ADGJeDJxb2g7TAWeIB7hVtsHwodNB/o+",
-	"QD/3fcjvAudx/m5f85Ey/fr9/d6LO1DPlTg+hEis2Roei1pPYa/FaZvuHVrEdLHtIXVa8ogGs32n0rcv",
-	"T+u/2N18GvL5ZnRg27H9353RWsyNkCazjiBeED/k1SCVrTVGSW7UCr4htnGZ5w8kJJYZFWQv1IrKXfr4",
-	"xX+HUpX7xayHYBXtqqIejuFhMjGTWIk1fKf86kTwIFV7WYUCrjt+4/SNni78/P+0nvgzzVdBnrsOm2JJ",
-	"3r55/4HE6xyQV9bvEsVBfGYZc+lCVgHEkTJYFaAI0xmhyoYP7Tq/Pfl8sBDFZlDVU9+4rvfCphY8LA/C",
-	"lz68tldXhtEcHx1FPjaNkduM0LJ0fri19wdktteiwSRZtKN9bQStKDNG7SHjl0y3LZmOEwfTXl/hY98q",
-	"XtjduaL5B8YL++5hxmWBPIXyuVxadcZc3wHBijdRIFdQK3HFETHOLP8q6QY/xJxsbGzfJBsa/KigZSLY",
-	"mV8NfvipYr3OmbduSNi9yYQwQ60HqnaLEwj7srRrpcCR9aUAFcVbuIW2/kAU4SdfPjAxRAPhBi5t6kja",
-	"8Fs7kbQzm8Nt2R/xpdSh/sDF42tuSWaKXGjKZFPWEELP5/TSdwYvYIwQD7+a/w2a6WlsTERV3Ky8naMq",
-	"DxlHiaZ0juDPBFa8WSrDrt0Y5jXgaXIIS8YvBm6lNYirl0X+VzRTq3MxW73GjXL3ruZnWCiA5kRZ9uWD",
-	"7J9X3El457aVu6Ya3AsZN/ZLbwKNbwu30y1uzWv7c3mnWzPd7tc9HRAEx/bY+Hp/hnFbgwsToXrR750b",
-	"8LSfhPqm7iJM2LrvMME5UxqMDYVgZVr4+HUTDTXAHFQI3tn5VN+kQuDHsj2wQhDNDuth6AHemwnv0Vnw",
-	"dl3rYsTCIGLH6x2Q50Q2V27kozWsdS25saNtHWPy/gP12eD44Vf3r5vhCiY/BGlcPscDk75BEd0esNZ7",
-	"qbZx8TR5DG61TupJaPVh7B5/HcP5C37cQj/HrPmfnWHWDyG3DJz65ZSrrcp6fF4vGC9UsnrLqMVhWhI5",
-	"RqdXPDwHM60IxQRoP48l9vMz5bMs57bmy2hzkZvMFeZnpOYlKDvSxRI+/sv5UJrC53i6DzTsYbvCDLO0",
-	"7H62PWvWL/Gu5t+sbAhzkh5aOvjxVv1Fg0EhX4T5VXdF3peukNuO7zGGmVnfpQQ09d0Nj+mvGzR/HX6V",
-	"NR/m/re4eqTje4+cPlDZ5htr22QIaE89/q8aGwk4gGM2ou1UgDpxdPO73MKhH92V1tEM57nbZfz/Vaz1",
-	"x9DnC0B/jeva8F2DMQfkHWXKdd+IBAWGPYDn7pulkOsmjWcn6j0MXRl7VYMPrsniHTDn7pZ11Av4z2ZV",
-	"hxab91/7YbEGL8yPnsJoiPnXhlyBBK8JxLhhUaDfwLNi44Mtxv7T84+oy/ADC/2oC2kPW/FNT6eS82a9",
-	"A/J3pwdidbBK3bxjC/jn4Vfzv0GxfitUsGRw74I9NM8dAPEZ8u2fP1DUjdGqYhgGV7b1vW2wg1szD400",
-	"1ZhGS8CrShOlD6R3xzzTYkMkiApcXySzBE59XqAcUcQ1jbXFD+ZpNO8ViftlE0U3ByEaYId6YzJoCUtt",
-	"DQLyavn4tUsBAKejmOfscG3MExDWte9A6DyrlYRccNs1b267eWzbCLbx7F0xan/usuUaNjfdIIO/DpRc",
-	"Fh8a0eXhsYcreue2ZffI9VyP35243tEDc73geSJcXP0BJPjSYrVlmd+55j1CZi5yzEWTB4PKudmpMcYz",
-	"33dBw46M9dBXkw3UUB77nlneAWQn8uFrrNlOi03mu+oKSb7H511j1UfEz+o5s6WWPgSH3dSaJV0Bpkuc",
-	"Nuu6SGGq3pJKfcuCyzuR6T0XW1KpHzylL55vNu5FnLbwcvjV05de4hsJ9fX7PvHMUjwvbKtRW9bOdBKz",
-	"I5TsLcdsNXrstWM+Rj0bd2lhZGMa+8Qa/0xWSasX5/1aJgHw0UBt7KRI2/H/EGhodxYL3TJ/+2wgYgdz",
-	"2XurZel6W6rTw8Pjk/88ODo4Ojg+/c+nT58g+NzSflLlzFbGfo3CySr+27Lt6AOPatFHGIuM1/DO9tZn",
-	"5iTRBy5j5/PN/wsAAP//",
+	"7H3rcts4muiroHROVXfXMr4lnelj/0rS2emc6UyySc7mRyelgshPFsYUwACgZW3KVfM082DzJKfwASBB",
+	"CrzIptzp2c2fWBSF63e/fp2lYl0IDlyr2fnXWUElXYMGiZ+ecbUB+ZEy/fq9+ZyBSiUrNBN8dj77RWxI",
+	"Lvgl0YJsKNOEarIWSl+QDJa0zDV5emL+JeSECJ5vSS7ElTqaJTNmfv6lBLmdJTNO1zA7n5kR5ms1S2Yq",
+	"XcGamvmWQq6pnp3PGNdPn8yS2ZresHW5np27kWdrxu2Dk2SmtwXYd+ES5Ow2md08uhSPzONH6ooVjwSu",
+	"nOaPCmFekrPzJc0V3Caz5+Lmrdn57iZlyc8/lScnj1OW4f9AhCQZUwXV6ar1ld9aQfWq3tlC3MySmYQv",
+	"JZOQzc61LCHc5Zre/Ar8Uq9m5z/V21BaMn45u71NZi9KqYTcXRuHGz1P8UsilkSvgBT0EsgClkJC10Hb",
+	"H8w6VvDj6VlsCT+7DVenFNmnP5Sxm336JDbTqwzWhdDA0+1fYBu5EPgy/+ff/0Eoz8jZU5KuqKSpAdhq",
+	"vyugGch6XcGIj8yQey3nV7Zmutpw6yhz/LI1noXHswZ0nu5C520yew1K0UvoO9O1feV+R/qu5H1zyJLf",
+	"b/wPVF31TaCpurrnDCDXjNO8dxb3zv1mujuxO3k4ymYWKkEVgitAQv1WikUOeDKp4Bo4giwtipyl1Ozg",
+	"uLBv/NvflNnO12Ap/1vCcnY++1/HNSc4tt+qYz8uztg8kI8rqskGuCYbKfhlggi5MQ+1IJkghjgd4ZG6",
+	"wWqGgoxGigKkZnb9tHput/qbv5Jkxss8n33eg5bbseYOc+Ysm2bY2HgV4OB1lGuYp2K9pjzbhR97XJRp",
+	"RQRPCFWEckLlZbk2R3gNqRbygsC60FsieAqGmksgzL6HW0L40rBW0QW4B1RKusXPKwk061quZmvI5qLU",
+	"wbcLIXKgfGahy2PQb+HOw2H9Sc9iRx7OsHM4n6vVisXfINVmQc/KjOl3YhOBjdQeYWQXVDdwKaMaHpl5",
+	"Z23MDu65MQAiy42ODn4JHCT1c+8g7K60UUjGU1bQPDJc60ipORW3sfCHjVljx/TcMNh3oMpc757UutTV",
+	"evuw+rV/z8FtbmW/JsC+4UCWQhKg6Yq4m00I4wYwmSRCZi2I7JvxPXDtuN0urLbOxq8oqfcTPQnGM3O0",
+	"O6eQCm6gTc61uAK+u7HNKjUCxAUxJMDiGuXCoBvxPyUrqoimV8CJuAaZEAVAFKQS9FxpqmsAuw9F2RvA",
+	"ZMm78LmxuPOvM+CGdfw2WwJPIcS4DoB0QzcWlbSPMnYNL1aQXiGaZhmzO30bXAfuNdnB6Kvda/kZcnYN",
+	"cktYZjgITa+42OSQXQJZMqn0kWWSIfdeM+4/nia7Z5J70a3irT8OyGT2iYpRb+CW81/BBeFwDdLyOqaI",
+	"BF1KDtloZHCI8MFMfoubemV/dvp0l4x74eH+MkPX5XVRk+AGJmKhKeUp5Hk4XM10ENo4IE2c50LprpdK",
+	"Hn4V3F3mIGhqlo+nsc/Nxtjx3WhzkdNt13H1UINe7m5hivHL+QJWzMoqg8Sni1yEZx4cmL+nYA870yZN",
+	"CGtKDDWo7MLFAGN4YaWM5q3tITe1Pv9sxftd/FgyyDuIsShlCtGvrmlewrB8YMf2r1cjxrbrNfMII5RA",
+	"NWTze0tJXrHvAje4ZpnhM9NgHdwwPU9F1hjOA+IdxhOlTsV6osVJoCoURu83lpbbuVhONFqfcCCvrXbV",
+	"L6PhW/i+1vkYwOlbbxSshjZRyS99C/UQ/x5fNihL1VV87y20CgG5/llSkzMv3LlrDu6oOsUkxKvGWdWg",
+	"1oenP4OmLN/F1izA4zG7N2OKhVnUKL7yJngVTyUFVuhBmNBU6nfu3a7TnDUXUg/edwxvDZ/sPIQ9eG54",
+	"Hm3aHRhIp0Cyjv0jvwun6tv3+7aErswR2+UYzXproVDqeckNd+T4WRSFfcX8GX5TpilAhmxySZnll/g6",
+	"/kUXlGeCRxWAZPZyXejtoOi+s5OXUgr5wtFnvwvGr2nOsrm3aKApzD76m8UkezZz99QhXXWcRphl+ULc",
+	"zOl6wS5LUaoK5cK36CVwczSp4Et2WdqHRU55MPCK6uCTX4ZVYRBH52I5V6koIFRxgkmEZJeMz5dCLliW",
+	"4a8KwFeuxRW+IaEQcy70/FJSru0iKDMHOy+kEMv5mqm1ww3z2lKU3O85/IwkKHxQUajwoberNJ654wqf",
+	"fSlBoZgUPtzQ6+YvcSuNRTjDafNnQl5pCcFP54LPKxpYHUD4fmtcBUq1V2NOGZRuPGP8munmGu01NxYp",
+	"Cpa2TkWvRIaPaJ6LDYTjB+dfnTGiFV3k4B8itQ9AheaIgfOFm6GCDadFI2bmMPdCr5NpQc7hhik0WThL",
+	"mAHPnKU6vFHGaarZNYQnXp1yuF7/5aJUW2s8Q+nPHX74Kl5luqLcCtD4UWkhof0wK60lGOqbMiKbZnob",
+	"vOrmqR9oSblVg0P0cJhcbSyEdbqGORpO2iCEls169kxSxi1JQwCtDhA/LZ0dHz/IkodvSlAsK2mOSobR",
+	"X5FIh4tY05u5uRVkR2ougaarBnDATeG24kCvfuD2Vj8oJKSCW/o4r0isFmKeU4mOmZKrsiiENCLBGjJG",
+	"50gyk9lKKN0gIjlbQrpN8xDmUlrQBcvNRQQDmcUa2EQTBgT45T1OEnK6nX8phaZzuKl4gNk6QtnO3hdl",
+	"dgk6fBdZm/eXrIXGkzbi3bzk9Jqy3KHKqlyE12XgyxCjpeGdFa9X/rMTgSoeFWM8fzZEU0Xsl/Rmbvep",
+	"4hq+oTp7qnPXIBfNnzQYr+O6eNHiZhtdbq+10o7vl5Y09hCTA34BKvUCrGi9h82sVE5girgV9AqImRPN",
+	"lqlQmihBllQm3klFnpC/sOeEKvJ/37/569Gsva6m2G4Y9tE7unld+R4H5SMtSwgMC8uYtxqXegVQqGrB",
+	"IMlSijW5FIxfEsFrZxoXHB3Y/rIKKdaFRnIm1wz5SoUUyGM5xI2c3RfQafc6rLrcq5LQuND8CzNYt43L",
+	"zFNaqSYWmHu00i6DUmBCGhKpfykXRpouVcwHUEYpTC2yzw0LH2l3D094nJl+7KtGDFF3NMCpmf99srOv",
+	"YM2xk1uVi4g9C6guJexJX5eMX4IsJONxL5rhHh1mCesej9krDGWewnBlZSEohFWrR1yI/UXHgkuZx416",
+	"IFXcRdm6NXcYbuv1D+3QzcMM1tLcSFLfVOOodi96d3ZvmI2Dxavsda18N4GDZQNwUXsxzgY4phkqOjvK",
+	"Yi/QuLKvQ8nI//Nd6SDwFz05+T9Pk75lB+EgFXDTiCvowwqIFDkQvWKKrMoFOgpVzbosUwqZ10qsa8E7",
+	"KmK0JJ/KsXM6KsxtXeqy4XUObP1a58591Ha3hSF6ZrXd7qWfnj5pr+MUP47xMdlr7WK2VgCPMOEsk6DU",
+	"vtSobTa+jxXaaADq/jRoiEBeVsJwH892IvNtpbLs6QcuFcr8Xq8Z9AfXs7hDTYIraROq4Kyq/cQw/C4+",
+	"sA2VRvHYCw6iexlyG/3KroGDaqgIjpfCjVPCSn4Nki0ZakYxPPai1Q48L0S2ja58MieNEaTjlLk/cKmg",
+	"21zQrEe1UMAzkIRqjcqkC5xYCkm40CvGL48mUyAkFPl2rsUDuES+jJYIaA5x2qpKCz1RiNwNv7rPVsIj",
+	"2YH7PcIN+kK7zJk4OMIJ3fD1PhMLxjXMNMPBqsvzh9aA7hjOuaU9936PPVj+XbWe98CzVtSFY2z+4wA1",
+	"6RWs3SRveL6NKB/ebBhQmC8llNawrediw1GZde9BxEVe8vrLqBxR05+RGmDbodkUazMWgvdknpM6qjkw",
+	"pfrpes4VL28/OOkkvC0tvT8w2HC8HNR8LTK2ZDYi405S5ulJKDjV0SFmdC04tMY7+zE2nD3lTlH39OTs",
+	"yd6ibuAlb7KBysWUEGv+JEKSMDwjmPnxWbIHg/l3CfDIUODaTvXUGqo2K+BkI5nW5n+mV6LUZLNiGogq",
+	"KAbsZQRUSgtQh7NmGX1C6jlGmY+6ZlkJuc2NPuNbNLzde5/T7KuXbdWu9CGMaHC4wZfFPVNrLojBaqqF",
+	"VJhM1AS8SN6McxmNQijPRj1V9k4Kg5C1W80ItyXLDOi7UAF0Upr7yb3re0V5JpbLKHGuTLiHAVcUTbfz",
+	"Gggr2ylVqukhRgsqvxxWA/DbHoL8YezBVaHio0+w9h96Q30quJYiD75Jc6HAulhZ2iGRBzpHkzMMRNc5",
+	"X9Eo42X9bhDwFju2N82Ajbbh2QjYa5e8UVu+QVmHOl24P/p8K1NHT+VU6bkodVHq3yEeCGd3dPh3mJ3x",
+	"q4Y6KFJ0l5WFkVy6bqA7dtVGyfwugVWFFKlTbvsEw0oJDslVk2o/3wbum+8UERtO0KZ4FKy+Im2x1U/m",
+	"X5pYKsXrro8qCRFyBxF2YLO5OgcGIT5G6QGOF/frTOmGGYrgXNI8X9D0aj5lfCPqM3tZ3wsprlk2VSLY",
+	"3mGPVdiuR/g6/iGIy4givQud8EEVXW6NqLOqGngP5HS25P0iJVvwXnlPIzurQTRcXXvdHZlTWpY8NXr/",
+	"iOQyHCT8SWwNExgBm35Wd9W79xbAYBDxGUJyEiRQewGmjT7BimPbeQvRHMg7mrwnMyBObKi+i+cPg5W6",
+	"MixF3kDOplel8oJEsbNtDq8isQqwWWQGWOrgvrW47jCwTOpRbIGo33zlHqzchU1ze2iIx0Op7qYOYA58",
+	"hwM2OAOMz7LsG/G4ecl1v0yvw7nPPKTutx4kHDHXofMYLiAVa2jEwSiWQWDKCJbgvM6hEnvy5KeBNbRA",
+	"ywGU9TJ3SiMGFLrC070svJNrySHVv4tIi/IXSDmVjKR0Qz2/51At91ulMdTpTFH928VcGqEy/H3GpJWn",
+	"JVyDVDCsuVdpqtVwfoeNk0uaVxiDigKGBQ3kaDF6NnNaVBe4xUXfycOQzFLGuwrsbgYECjvkcJSSGWzK",
+	"hO37XkevEzSoI9Gi90sNsisPdZekejLet8g6jwBzNz3ZicglXXl2qy5Rxd5JkAfYt44qX3DI6uOygUK8",
+	"xExgg1l0DXP3Y8Oh/WklM8ZVAQ2vRkwhiESGMZ2PSBR0vnn7diCR2pXGrvg/vFHuj1iE48FSGgec5jEP",
+	"zKCk/iU4+V3Q6vFVj0mK89caV/Uaft46ebepEzmOEVht/TYHSn0MSJh+aQ9E6/36x9P7CiWGaH499DDd",
+	"b15IaNCtVA57ljbvIBeqQ+V4B0W+vaPXc0hO7fQEtTaO48V2+Q4KccDM4yuXn+7P7hKTH5YizzoC6bo1",
+	"S+fFi9D0QnRHieiyGGP/t0NUipsrTIWr7zq1/XWuDl2kc6s7utig1uJ260/bFgYz6DYsb+KkXXt9IMzf",
+	"VUf7sB5Bd7gYjU3rGMJ2M9i0ZXksXg1vILLgISnvnRVUulQ9L8dEg9iq1KhoYKylaGRDFZGQCplBhj5s",
+	"pggXWD8NJLmCQsdV3cnohqjo2u4aWUbE0lUqWwFxuyVrmqH/2WW/HU1S4sf6rDt5fr+0eQiFtF1LcVkq",
+	"yM4J0wS4uSwfhEA5geUSUo3Xt6ZbsgCiJTP3eUkZD8Ob6wS9OjHZjYxaLx+hrjZcqPWphQYtq7tWnqVG",
+	"Fn4DMmMg76vldcRz17Bq4DexEY6bFcuDOmw+JWkKV1Z897NgnXG8rV0Uo2ukdQBXm7P6ZE1zmJLyRibq",
+	"zPOGRjZrUca1mjwIpB3rzvC23SmdPt1ydD8oXvniNL6agTWxuhBJHD16OSU/oCC0d60wuzCX4xQRESRw",
+	"PW8rHQ+a6VWvsFV1rLm4QfXiXcmfY8L2Lr+qS8QJDm+Ws/Pf+kHS15S7Tapd4DnctoyV/r19akndRQgo",
+	"B183UBc5YYPF1Rr7ZYGS3ynlZsFiVS5pqQX53mXC/HBOzFuEEldmkWhXMm0pAS6IBPP1OebPICv2r4lr",
+	"kBdIb8+N2FBV5duCDtiOmQsp5sIibEcOaAsV9hWKdzBll3u8K7ndGWYECQ4EyYS6qML9HpMMoIhUsOtH",
+	"lXrhHTfXJcHRMnNFi8cIwlXpzYjNwkHRvEOAeGOrTqc0zzEYxL2ekA1yTe1Ox8iDWLaBLLaE6VB4cCkW",
+	"nXUKq0oXMXH0Jh7Ze8g6cCNIb8nbpfP2ze60FcODVNjWkM09RuWd+5AOf+KJA6QO6Hsora7cw5SDmxrS",
+	"6cpRBpz3wLNOla4rz2fAbujSTppI9DanKbjKqkYUZQUDrr9TxN3DBTlxsqjNFsDUG1+ydFUuosl7AxC2",
+	"k/gxVb6Ws27Nd42dU5Zd6/ftp1DYfC2XXfE5GZWfE099aDE4N3hCqpIqCcFsF6M7SvgbutIaKVLExoiZ",
+	"7+0t1lrSwdIqvNbk9zEgBITleXej10mNCagfMk4oWRgtwNB5oYD4wQ1vN0CMX36HIeuT4s1BoPxfDmIf",
+	"DKrioOT1r7jxsi/kp9XdoszzcwQnq5UzfonBE0wryJfTY08r/Ca+OWchbe7NWkq6dK2VEFeuaFVfpDns",
+	"XUsU4+LLYl6InKXbcaCG1bJsWwBb3cc8aBRTM0dmq8fVdp1ombnuKPS4dcMmIFdHFQThBSe0syu/h+h1",
+	"hNUJI+l2qIXsUUnQVXqNiMFD7sLq+7sVsLSnso/p2p1drCAH3s98QuPh1IE2dxEr7uHRpxnjoNS8jUn3",
+	"o+62CNncF2eb5u6mreFqSVX/6+alXVNzHwXxRSorOtCu+JXUJS2jbKyzWKutAC1KPT7OZILA4MrMVJeD",
+	"jfvFWzhem6SrMGFvJN2BucbOanSPwlFSE64WMrcCt5ooEZzFkLCnRdFZ+8pVQHRVbeMMa4gY/qHphcv+",
+	"mNcW9Zp1YlIb+kkGkrAORB7uxlwcXOxbisxDeRskdo6oA4rb4NmA3V4A/UDV1SGrmYOR+IGnbN9Qe5ea",
+	"OO+MJVhR3YERGpSeRxHnXu5FLFTb2Y8oloscVPXQOjcytVNPFWUTOT37uBhW3Y1+U0B69+gnAzIjyoHX",
+	"dFhBOrpGW0ckXjIri2wakLSpu116HVtu5+k6Gyo9NoZdSqZhXl3CHTlmpG56FX9objFgmSGqRdGgAtSW",
+	"Qzc42i4ScSe3RSfyDwXVNEs4DNOG4UQIRyzCwg1nP8XcFxWSD+axVzdbWRaya6YEltcAvhSyI0naI1/L",
+	"8OO8F6fkNXuOzot+V8kgblV5GY9Pf3z8dERmRoV6Aw0qQwyq5dRUyCxsBvg5GUKvEAh+/PFx7Ii7UGhf",
+	"v1I/PLWD+c39dOFBvNiMdkx0iGpGsbtzrgcy+VdlMUeJTHYbI4jWGKu/GWzKQK773cMISaknvtSralV1",
+	"UFvNbV3koJu2nEUuUpv8Vld2iaGLmfD/IWkepLtrxsOnp21KPA3N6VRPo9vs31wntRnKtNq9l86cWSxs",
+	"Pw2SYHn4iEOaauJ1AMIUydm1rSMjNtxa531Yz4Fj8DImxxReat+/LTJHtCBME6M0TCOUotr2O2SpTV2P",
+	"o2lHv1dO1P4lIdopuBaaa8OH48LJTK0g70jFZf8V8TH91bvLKHHLQk8TKZirfDQufsfj3XszSW8QzyAH",
+	"8k0YOvSIqrfBNKrcTlJ8PXsVgBZOabErqS7AxZ3j4bbtV66NRF3WogbJltBd4cjnHpr2Amvu7Cd1X0qa",
+	"QrQM7XPQGwDr+i5EzrSlVeYjiqsZAZ7VtXUXW5LTkqcrW2B3oCPisHgZmhsH+j0b6MRVSiGW9YoeD5fP",
+	"vWt3xsaJZ93GurT6fpeaH6Qc0H9r296OxOGOf1zri3660ksG2ga5at4de1yI4L0m437h0oPfnSpyezmn",
+	"iVW/OuQ1WIVegjrgnNgWDxf1EzMEUgO3YiMQuACDUmG4GbKZ4bA6Iw3mPTWwT89OjkKE/bGBrWfxBNeO",
+	"Pt8O3kjOXP9kpBk51YY+dCz58dmfnsY0/7SUGHzoJKndyMMq7s5mRJ3brAb3Mzw6DgzDhIQN1NMbQdZA",
+	"eWsBHRaK6LzPOKELJfJSg5s2IYwrDdTmVTguNW4GL820CkMKSQoQRd4eJW4gkWLTc7lPmnf7+GSwB3AV",
+	"Ch/bOzYqst1K4NwfdUJYdv7Pv/8jIQXVK/MXQVnGbG/MQfRR/64YT9FbSi7V7NrVIWpugWU5JHhLuAlJ",
+	"nOqHLekdf0P5S9Gtmkj0/pcqSecmXmx1rFH0S+wMbSt6jorLu5Mcrtil0y4jyp9N5AmuMiFsiWHJWWjh",
+	"j8jkDy5ke4V7l7K5pdv6ckcHCPaJSsPejF2hTyVSN259BwSH6maNOc5O7t9qr9nHqm05uUgoDNU0IntT",
+	"BU+fNKDU7C8GIVYw6rspw5kvBYfEye9MeV5tzspwBqYVsUcWNzxgl/f4HIbNKCP9a6hyCHwW4QgM86Xx",
+	"d3q6SyDmaMgCLhlX5ySn2sgmK8oJVVcu0taHstfTEi7IWkgYOT13ddKa02PjK8eWzRvIzEeOOKSdaqFj",
+	"5OG5gV4C+5KoXqnUlYvntoybvUO/gMQCngefPsh9KMOym24P43KFnkMG5mroEUZm925n7Nr/BHE1FLcp",
+	"w5P6tLIpaHU7OmifEJ5R+tj7VALwrnqh81TksVLrYk1OjuK1euzvpNjs9zuj4ewZQHEXUSeVwhZXjLMG",
+	"XAWhC3ENiecTSIXMosevzItAewg+w1S4GThwL7oVVtRspWAZFcwxVky0ymGpzecYl+0l5bVM5IQeLw7Z",
+	"m27cRQNskhD2hmp5Vqe4fy8HsIeyI3Obx8SFtaC5EOsvEUoKqjQQptGCpwgla7EG3iF/XME2ItA/W1qR",
+	"AIiGG31OcA0JAZUmJNUyf5QmpCxQ6FGCCN4Au1B17a+FGPrza3Qxy4+DPeZJMuX3aFRwspA0vQKtjLgf",
+	"anK1KKNXsI5vXkdllGeNdgUR3eG2/4JjNSS83hQhKN8Ai9rhJ67k+p3YyT2MfA1FY1zUXEidIoUa866e",
+	"us56MtRw0rzmDGl903+kLHLrk5sAGIcO9XdtPd3TmC7W0FHK/S6crIo/j0TksSwHIkEZHYmfE6S8REjy",
+	"pWSgUuApTLOhYZ61hsxothEfnTMlrsEoQJJUr543qI01P1QseC8OtMYE73oNQY4I3njcixUDx/+0KUoD",
+	"+Zvddf46k7caB7QLFwdPw7IHVef11euJHYPBxn+nLC9lBx9ZiGxrtFBqnVyo5bo2P5aJGr6Jl4na925G",
+	"X1FXjOytSOlei9hh8Hl08VgZF5N87up9GPILLKga13LJCOm7Y3ZYtcfb7W1dVyG3CfLn0HLvswDGmupV",
+	"kdPtPFIjLL6hscXEuJhvHEmPNLTgETJB10i5bJklSgoAeUFs75LzqmnqGKeNLb0waje+XNaoF6VuNHlk",
+	"3Oa6r2yT7Y6Afi23c7G8Syno7qJqyYzxFUimB5XSwfZK/Ykze7mi+xwglb+Dw+ZRumJ5Zv/UoniUwzXk",
+	"fZ6QGCDvU8S6WlYfsRDF/8QmPEBswscARFoCPlWANg0Wz4Vw1aUO2gu1pwokEuaJo3fuWF0yuooh4K+a",
+	"TEUrTlalu8JbiG57sKySv+EHssz6tY23zFYgOGSZrYcesszaBsqlZHr73sziNFVxBRFGt1mVc0PfvveN",
+	"6X5IyGYl7TMJNAP5gy36kLn3OFSRmT+gOcVMYTgqUGkbsdjlrLQuZre32Ox5KeIixLO3rwx/NWMadkpe",
+	"XoPc1oUYsCc50oQVroS8ymBdCA083T76C2w/8e8lfMF1GZp29pSkKyppqkGqhKzN5WCxHqzukzPg+odz",
+	"IqEAis5vWpVNLHkG8hPHjCLD+a9gSyToUrpg01ZpPRvW55d55JulES1LuCD0E3flF4nrGkmYIq6WoP2p",
+	"LxS4Zgo1vSPy0cWLBJvVK/jEV+UCN6IIxVWZffqVMU0YD5fhqw8efeKf+LO65BSKMO9KbkjrNShXfMAu",
+	"xUzo7/47RRBMbMdGqyjZVdgVfaTXsCoXj164Elffh4G4vnqULZbEFFlgrSQtDPx84sFv7aLwx5tVitdn",
+	"p8URZMmJxWpcBhbfsjv+AfeFFdcVoRKIqwFgdn/sZPB/+5sStgsloURpusiBGP3qiDxDgdXOgZa0T1wB",
+	"z1SjVaWtbeJtbReELc0Ho0sop0qY3yc29wzLlJudnp2cfOKeq6IywhT5+snrBZ9m5+TrP//+j9vbo08c",
+	"tcAUXBVH27JnyQwRmT0raLqCR2dHJ54kNp7VxtjZxh7mLEidmp3akt7AacFm57PHR6c4jqGpSACOV0Bz",
+	"vfovFBesRaAqUfkqm53P/gz6F3wlqOCIvzw7OXFtMrSP+4YbfVzk1Gb0WFoWo/6YqBgi/StNMgGqQaRm",
+	"5799TmaqXK+p3FqXpoe82vqHeKeOyF8BMizDmkrAs6O5NVvSrfKdvAnkyloa6KXCJjvlYvbZTHm8Bi2Z",
+	"TezpOoPX7pXDHYKhfH4ht1WmdBenqFbRUD/r43orxdocWKmsPdVKHPHto1+pFwLeOc/TwQHgrvseATSG",
+	"ZlrWwWGDUULk+x9PHtfInUnKuEL9TiuCXYbIiipnM/ghfnbXp8dBKcau86uLKg6cYEi7/ubsNPU5DlQH",
+	"c+FUHbDlyofdE65aRQGtvm+wqypwKGsOY+l3QPTDM8RSZdUhVnk83Vj4K1P65/o1FP3oGjS2P/nt68xA",
+	"3exLaTtuO0LpNNLqBIdqFMZHcflK9x3G1QPcwYvAgBi/lHqjxy+sfDfizV+ZEZBvPx8Q5vxtoBwdAbs3",
+	"HEjhmrHfE+7qi0etvOEK9RDl22RFgOr4q//7tg9P/Sy7wDVw2PVJSLp+mEPvx/ZqJ/c/+jeBbJ/YMFyM",
+	"d9pwI0Tavq+Gy25sfJQlnlRqIx8DK+5wRcd0QXnmgj9dy9nmXT2zL3z0DfLudVvDuBRoGH+BrbtflKuf",
+	"u24Uk1zty3WhjY53e3tA+AlqpERgxx2sbYXv62LcH4b+zK5tydQqfa8sjsh7jPVEwa0W6TJkKfYhWHvT",
+	"ntCzAir1AqyppYj5ezCxNDGSIRaiPA+C+TjYlr8qcTH5GBVnNCpYozF7bWUIQZzXIiEb9wRlfBQ78dwq",
+	"yfOIvMKRggLjtkkjETxtHYsRONDNdBQWi0eYf1saSdztbAoCNT0A1+s7MBBXE3VD8gd6BVNIPO/ptpZ2",
+	"XEdDw8mVJXeOHrowjKWQR+QNz7eNW3WtpO2P7wDQoop9jTIuI5278Nj7U8LmIdZdgkNrRck1y0n9ndW7",
+	"jRqBISIR0aduSltdb6vW9dh+xLtrtKGfYlnbHOx5XZhrMfgknBhClCBLKhPzP6BNyVrLgq11rT9n1trY",
+	"EAFdRs3Zk7OffupPvNhDsDuk6BC05D6stPah0UUdZ00QPrzdDZUxgzmYuc3uIiMo5w/xAkJzM2cnJ2Sz",
+	"Am70uKKw7Mxll3m2lpCzkzP7kouuIinlhicswNrEMvK9+bkPiPlhlyYbZvovJoQE3qbfVRJ5X19cIIec",
+	"nZw90PxvbDRUVdL4/ljx79Bm92gy5Ah6cENTnW9RfPbCkE8268SMVbnoNdyhMfBwTLhcvLdNGTuUELO8",
+	"+x/bx6r/AJbIdXx3JTZkXaYrJPIiz1SnfYZl6virhhsdqn47wYA5GPHv9CxwFhDMY0DrLVwyLBjrsxp8",
+	"BMC7kifkA1VXSXCnP7sC9kkgIjo/ja2kjUh7QZxnE+XOp50jm9fqsYX0rpEqvwKVYV9QH8/GLYC5+gIN",
+	"sHh5U1Cevco67CfO2eYNHzb1ofY4aVlCjyEkcHlHMgEPydpeZa+dXagDFlmmbN8N6+h2yaIu90UbjZVn",
+	"ypU151PxQJYpOwPlhC4WEq6Z9WGllNspzYxJ1UxDb5omMgspAcK7svmGEy7Eze1xugIbPR5Xk1+Yr19X",
+	"LQ/2Y1DPxc23xptwP4dmSzhJj4ZsS8CT6SDlWXplHW6lRpgwdGYRsAfr56qzqTAVzegb5sUl2qsJW9pY",
+	"6BB8DLB0g07Y+aPT3joJ7MQE6rXNStxVBwqAK6wE0CX8w02RY7StC3mJGmy3hYvq98OPcru7PgEfzKTN",
+	"OmZPYxVLt+h1Wwo5CkW+KcvtLzYg7AFUAaOcPhJGI3ZBaJa9OWhs5rVcEGw67R0IqgeYA+CNKwDPQu07",
+	"cAtmkLIMFFHAM5DOc+76kpxjaaZaGSTvbEgd+d5KXvNMcPiBcICMuEqRSWDVsf0gXRT9EXlGfNuF2jiA",
+	"4l0YLvDnlx/IP//+j2P7LKJgAM/qDnz7IeEDEWW3PEx6uW0GqGBDwB0wPp1Ogq/72ESg+OdS0kW+JVUP",
+	"igmMQYBNvxz42fg/G3eJopkR12h17cPge/zV/XXb73u+2/273z2AT8LNhOUaO13bdhPT+CPcaPuc8HHd",
+	"A77roJ/5TuD3Oedh+m6n+UiZfv3+sPfiNtRxJY4OIRBrtoZHotRT6Gth2KabQ4sQL3YtpE5KHpBgdu9U",
+	"+gbicfkX+4tPgz7fjAxse6b/qxNaC7kB0CTWEMQzclmyjKIlRbhq38jJjVjBt0S4RB5LH0gVWGZEkL1A",
+	"K0h36aIX/1mlqhwWsh6CVDSzijoohj+TiYnESqzhO+VHJ4JXXLWTVCjgumU3jt/oOWpS3XLiS5quKn7u",
+	"elyKJXn75v0HEo5zRF5Zu0vgB/GRZcyFC1kBcMkgzzArQBGmsfgQug/tOL89/ny0ENm2V9RT37is99yG",
+	"FjwsDcJJH17aKwtDaE5PTgIbm0bPbUJonjs73NrbAxLb7dBAksya3r4mgBaUGaX2mPFrppuaTMuIg2Gv",
+	"r/C1bxUu7OpcOb0Hhgs7dz/hsoc8hfC5XFpxxlzfEcGMN5EhVVArseEIGBeWfuV0iw8xJhtby9fBhgY+",
+	"CmioCAU0bPv2Y59x5i2+cUCeYCboMhFgfSRcwATMPs/tWLHjSLpCgLLMrO9bxQiztmfZg2vEZtp+VDDn",
+	"OrUnrX/WliftwsZwW/JHfDHzKv/A+eNLblFmilhoymSd1lC5ni/pte/NncEQIh5/Nf/1qulxaIx4VQr7",
+	"4mivykP6Ucwm+iMLPfxMoMWboRLsm41uXnM8dQxhzvhVz614vaCfRP5H9dbOxex0+zbC3buSX2CiAKoT",
+	"tmjZNHHFrYB3bpupa6rBTci40V86A2h86aVRt+i37foG/dGs0375D2CergDEF3jFJLGuCOOmBGdUlH7w",
+	"e4dv7Muhvqm7MFt4EDfBJVMajA6Fx8q08P7r2htqDrNXIDCL/VYFArO230EgMNP2CwTVeW8nvEenwdtx",
+	"rYkRE4NcXeUj8ozI+soNf7SKtS4lN3q0zWOM3n+FfdY5fvzV/XXbn8GE74ziz7J695tk0W4r/Vzaxd5P",
+	"FMfgRmuFnlSlPoze46+jP34Bk356KWbJ/+gEs3wIvmXOqZtPudyqpMPm9ZzxTEWzt4xYDNxdCjlFo5cV",
+	"ke33GGlFqO284xLfQjs/Uz7Kcm5zvrBQe20mc4n5CSl5DkrZPF5EfPzL2VDqxGdazWwTrh152M0wwygt",
+	"u55dy5q1S7xDme3b5A0l/31sJ+9K/hybk3cnDVYCuc9zvD/wvnCJ3Dg8KmZmfBcSUOd31zSmO2/QfDr+",
+	"KkveT/3vcPWIxwf3nD5Q2uYbq9skeNAee/ynEgsJuAPHaERbqUD50tYBYg3dAmbDdtsyDeW532X890rW",
+	"+n3w8zmgvcZVbfiuhpgj8o4y5apvBIwC3R7AU/fNUsh1HcYzCnuPq76InaLBB9fm8B6Qc3/NOujG+0fT",
+	"qqsml4fP/bBQgxdm3SFgvSHmry3ZgAQvCYSwYUGgW8GzbOODTcb+w9OPoM/vAzP9oA9oB1nxbUen4vNm",
+	"vCPyVycHYnawit28Iwv48fir+a+Xrd8JFCwaHJyxV+1re474Aun2yw8UZWPUqhi6wZVtdmUL7ODSzEsD",
+	"RTWmkRLwquJI6R3pzc3YnCoJogBXF8kMcW709wXyEUVc21ab/GDeRvVekbBjNVF0e1R5A1ApsMGgOSy1",
+	"VQjIq+Wj1y4EAJyMYt5b0wwwvsNGhFDtj9BZVgsJqeC2at7cVvPY1RFs69f7QtT+1GXHNGxuugYGfx3I",
+	"uSw81KzLn8cepujRZcsOSPVcl91RVO/kgaleZXkiHKu/PzQKvrBQbUnmd654j5CJ8xxzUcfBoHDu2+Am",
+	"vu6ChpGE9dhnk/XkUJ76mlneALRZCeXcFlZtp9k28VV1hSTf4/uusOoPltIzfnlhUy29Cw6rqdVDugRM",
+	"FzhtxnWewli+JZX6jgmX90LTAydbUqkfPKTPTOq7tAxbEadNvOyfevrUS5yRUJ+/7wPPLMbzzJYatWnt",
+	"TEchOwDJznTMRguebj0m6KbT75O0oW8G4yzegTWWcYExcrb8YHfG+ohiQ5H5fPSSz1hs+We7pqsK2Haw",
+	"olh7wz+cAhU2dDqwEuVhpBIEVuUiccDgrDIO/IgWotsSXINktzl4JJ03IGDxYZCcew6qCSKNebhTvM/o",
+	"/l2m2g91z6Fv0l7b6h/70Ppbq8XWwxLvEbNPT7+tncv2zU3QKxC0onXEPGyci9EUQUGQpS9ZlQRdeb0k",
+	"1YUvbap+/NX/2a+V3hV4a/pyeO202YG1A4J00CBuAtXSDxcWzlGOQrgb8sSBi80dbuU49Q3cB4qC+Hof",
+	"TNlCHxzz6j1LDQqDML1TEyRCs8ysU9168s3RODzTA9u5W/3gI/DovzkMMeued3pa9jKo9hGWSv6uu/DH",
+	"WPhn3PdI7YZ/w7UtY1dITCuubiHeO2s3VPlOmhcNfAgZ+7l/EDbetHGb8fyGf1ksGZ/9enKIueMVdIDr",
+	"+noPhTpds0+POB8l9qlwRc8XgsqMbESZZ3UBDeG7Se2JOCMqrLUaEd8fgNsBqEsFmtC14JeYV7LY6Whb",
+	"d7846VLDXMva+gZ322P0dsOI1lar533644+Pn96hRtrpyZOffvzT03sXSXuIRLjWPUcrgCgtwZngHORM",
+	"ICHZNpfW/hhQ38SWIaJGRkIQEfzCxr3Ysntr2wORcVLk9G7Qr6q2q53Q7zqzTg31v9YtTq0qidOMAPRG",
+	"v84oxA33fnkIKHLn1iFgu4OfqEYWJQVIbHRgiCJRAJh8aOMuNdwYzSlXompZYGVg0eioeRfw8U20osBj",
+	"UHZCrh8leqI/ncKXloEbpE/CE3CWYQtYLHI1ptDku5dnLk/d6Z3LAGax0qQWtkdjF9S6elpxC9nJ2ZO7",
+	"mMgekiZiB8wILP8iNrY8KmXalq+dOkV4F1JtWzlfXNL8TbntNYlWAhR8bGkDuNEDYN3o0NNpuP0YNNsZ",
+	"U3veBqPvkyTyR7KGNpooHdYaWh28L8TragGuaTNxq4oQb7aEqNoc/fbZnAgWLHf3VsrcNSVS58fHp2d/",
+	"Ojo5Ojk6Pf/TkyeP8fjc0F/9pdqShl+DPCAVfrb+tuCB9xEEjzCJJBzDR0k3npmdhANXQBs8dPmXn2//",
+	"fwAAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
