@@ -78,7 +78,6 @@ func sentExit(r *client.TerminalSent) error {
 		e := client.Errorf(client.CodeOutcomeUnknown, "it is not known whether the input has arrived at %s", r.TerminalId)
 		e.Hint = "read the terminal before you send anything again; the same request is never sent twice"
 		e.RequestID = r.Mutation.RequestId
-		e.Next = [][]string{{"wavehub", "terminal", "read", r.TerminalId}}
 		return e
 	}
 	return nil
