@@ -77,7 +77,11 @@ func (a *app) readScreen(f readFlags) verb[client.TerminalScreen] {
 		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.TerminalScreen, error) {
 			return s.Screen(ctx, args[0], f.scrollback, opts...)
 		},
-		human: func(p *printer, out *client.TerminalScreen) { p.text(strings.Join(shownLines(out), "\n")) },
+		human: func(p *printer, out *client.TerminalScreen) {
+			if p.text(strings.Join(shownLines(out), "\n")); out.Truncated {
+				a.say("older output is left out")
+			}
+		},
 	}
 }
 

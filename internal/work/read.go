@@ -79,16 +79,14 @@ func (s *Service) page(ctx context.Context, a hub.Attachment, q OutputQuery) (hu
 	if limit == 0 {
 		limit = DefaultOutputBytes
 	}
-	var tail hub.OutputTail
-	if a.Process != nil {
-		if tail, err = s.Terminals.Tail(ctx, a.Terminal, limit); err != nil {
-			return hub.OutputPage{}, err
-		}
+	text, err := s.terminalText(ctx, a, limit)
+	if err != nil {
+		return hub.OutputPage{}, err
 	}
 	page := hub.OutputPage{
 		Dispatch: a.Dispatch, Source: "terminal", SourceIdentity: string(a.Terminal), Server: hub.Server{Name: s.Name},
 		OwnerEpoch: s.Epoch, Status: hub.OutputStatus{Terminal: obs.Process}, Warnings: []string{},
-		Terminal: hub.TerminalText{Text: withoutEscapes(redact(tail.Data)), Truncated: tail.Truncated},
+		Terminal: text,
 	}
 	if q.Source != "terminal" {
 		reason := "session_not_reported"

@@ -3,7 +3,9 @@ package work
 import (
 	"bytes"
 	"context"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
@@ -102,8 +104,8 @@ func (s *Service) processOf(ctx context.Context, t hub.Terminal) hub.ProcessStat
 	return st
 }
 
-// ReadScreen renders what a person would see in the terminal, without anything
-// that looks like a token.
+// ReadScreen renders what a person would see in the terminal, with what looks
+// like a token masked.
 func (s *Service) ReadScreen(ctx context.Context, id hub.TerminalID, scrollback int) (hub.Screen, hub.Liveness, error) {
 	t, err := s.readable(ctx, id)
 	if err != nil {
@@ -113,28 +115,63 @@ func (s *Service) ReadScreen(ctx context.Context, id hub.TerminalID, scrollback 
 	if err != nil {
 		return screen, "", err
 	}
-	screen.Title = redact([]byte(screen.Title))
-	room := maxScreenText
-	screen.Lines, _ = redacted(screen.Lines, &room)
-	var cut bool
-	screen.Scrollback, cut = redacted(screen.Scrollback, &room)
-	screen.Truncated = screen.Truncated || cut
-	return screen, s.processOf(ctx, t).Liveness, nil
+	return cutScreen(maskScreen(screen), maxScreenText), s.processOf(ctx, t).Liveness, nil
 }
 
-// redacted are the last lines that there is room for; cut tells whether some
-// were left out.
-func redacted(lines []string, room *int) (out []string, cut bool) {
-	first := len(lines)
-	for first > 0 && *room >= len(lines[first-1]) {
+// maskScreen masks what looks like a token, also where it goes on in the next
+// row.
+func maskScreen(sc hub.Screen) hub.Screen {
+	var all []byte
+	rows := append(append([]string{}, sc.Scrollback...), sc.Lines...)
+	for _, row := range rows {
+		if all = append(all, row...); utf8.RuneCountInString(row) < sc.Size.Cols {
+			all = append(all, '\n')
+		}
+	}
+	all = masked(all)
+	for i, row := range rows {
+		rows[i], all = hub.PlainText(all[:len(row)]), all[len(row):]
+		if utf8.RuneCountInString(row) < sc.Size.Cols {
+			all = all[1:]
+		}
+	}
+	above := len(sc.Scrollback)
+	sc.Scrollback, sc.Lines, sc.Title = rows[:above:above], rows[above:], string(masked([]byte(sc.Title)))
+	return sc
+}
+
+// cutScreen leaves out the oldest lines above the screen that there is no room
+// for, in bytes.
+func cutScreen(sc hub.Screen, room int) hub.Screen {
+	for _, row := range sc.Lines {
+		room -= len(row)
+	}
+	first := len(sc.Scrollback)
+	for first > 0 && room >= len(sc.Scrollback[first-1]) {
 		first--
-		*room -= len(lines[first]) + 1
+		room -= len(sc.Scrollback[first])
 	}
-	out = make([]string, 0, len(lines)-first)
-	for _, line := range lines[first:] {
-		out = append(out, redact([]byte(line)))
+	sc.Scrollback, sc.Truncated = sc.Scrollback[first:], sc.Truncated || first > 0
+	return sc
+}
+
+// terminalText is the end of a worker's output as text: of a pseudo terminal
+// what a person would see, of pipes what was written.
+func (s *Service) terminalText(ctx context.Context, a hub.Attachment, limit int) (hub.TerminalText, error) {
+	if a.Process == nil {
+		return hub.TerminalText{}, nil
 	}
-	return out, first > 0
+	t, err := s.terminal(ctx, a.Terminal)
+	if err != nil && !hub.IsCode(err, hub.CodeTerminalNotFound) {
+		return hub.TerminalText{}, err
+	}
+	if t.Size == (hub.TerminalSize{}) {
+		tail, err := s.Terminals.Tail(ctx, a.Terminal, limit)
+		return hub.TerminalText{Text: withoutEscapes(redact(tail.Data)), Truncated: tail.Truncated}, err
+	}
+	sc, err := s.Terminals.Screen(ctx, a.Terminal, hub.ScreenQuery{Scrollback: MaxScrollback})
+	sc = cutScreen(maskScreen(sc), limit)
+	return hub.TerminalText{Text: strings.Join(append(sc.Scrollback, sc.Lines...), "\n"), Truncated: sc.Truncated}, err
 }
 
 // readable is a terminal that has, or may have, output.
