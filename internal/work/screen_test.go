@@ -96,7 +96,7 @@ func (ts *terminals) State(_ context.Context, in hub.Incarnation) (hub.TerminalS
 
 func (ts *terminals) AwaitOutput(ctx context.Context, in hub.Incarnation, after int64) (int64, error) {
 	p, ok := ts.find(in.Terminal)
-	if !ok || p.screen == nil {
+	if !ok || p.in != in || p.screen == nil {
 		return 0, hub.Errorf(hub.CodePreconditionFailed, "not proven")
 	}
 	for {

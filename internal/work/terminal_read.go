@@ -201,28 +201,30 @@ func (s *Service) ReadRange(ctx context.Context, id hub.TerminalID, q RangeQuery
 	if q.Limit == 0 {
 		q.Limit = DefaultRangeBytes
 	}
-	if q.Wait > 0 && !t.Over() {
-		if err := s.awaitOutput(ctx, *t.Process, q.From, q.Wait); err != nil {
-			return out, false, err
-		}
+	if out, ended, err = s.readOnce(ctx, t, q); err != nil || ended || len(out.Data) > 0 || q.Wait == 0 {
+		return out, ended, err
 	}
+	if err := s.awaitOutput(ctx, *t.Process, out.From, q.Wait); err != nil {
+		return out, false, err
+	}
+	return s.readOnce(ctx, t, q)
+}
+
+func (s *Service) readOnce(ctx context.Context, t hub.Terminal, q RangeQuery) (out hub.OutputRange, ended bool, err error) {
 	gone := s.processOf(ctx, t).Liveness == hub.Exited // before the reading: what is read then is the last
-	out, err = s.Terminals.Output(ctx, id, q.From, q.Limit)
+	out, err = s.Terminals.Output(ctx, t.ID, q.From, q.Limit)
 	out.Data = masked(out.Data)
 	return out, gone && out.From+int64(len(out.Data)) >= out.Total, err
 }
 
 // awaitOutput waits for output after an offset, for the end, or for the limit.
-// A terminal that nobody can be asked about has what it has.
+// A terminal that nobody can be asked about is an error: there is no waiting.
 func (s *Service) awaitOutput(ctx context.Context, in hub.Incarnation, after int64, limit time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	_, err := s.Terminals.AwaitOutput(waiting, in, after)
-	if ctx.Err() != nil {
+	if waiting.Err() != nil {
 		return ctx.Err()
-	}
-	if waiting.Err() != nil || hub.IsCode(err, hub.CodePreconditionFailed) {
-		return nil
 	}
 	return err
 }

@@ -46,11 +46,15 @@ func (m *machine) terminal(id hub.TerminalID) (t hub.Terminal) {
 // within waits until a condition holds.
 func within(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); {
-		if time.Now().After(end) {
+	deadline := time.After(10 * time.Second)
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for !holds() {
+		select {
+		case <-again.C:
+		case <-deadline:
 			t.Fatalf("not within 10 s: %s", what)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -301,6 +305,48 @@ func TestTerminalWaits(t *testing.T) {
 	}
 	if got := <-exit; !got.Met {
 		t.Errorf("exit: %+v", got)
+	}
+}
+
+func TestTerminalOutputIsWaitedFor(t *testing.T) {
+	m := newMachine(t)
+	s := m.hubOf(m.store)
+	made := createOf(t, s, inDemo)
+	p, _ := m.terms.find(made.ID)
+	type reading struct {
+		data  string
+		ended bool
+	}
+	read := func(from int64, wait time.Duration) <-chan reading {
+		out := make(chan reading, 1)
+		go func() {
+			got, ended, err := s.ReadRange(context.Background(), made.ID, work.RangeQuery{From: from, Wait: wait})
+			if err != nil {
+				t.Error(err)
+			}
+			out <- reading{string(got.Data), ended}
+		}()
+		return out
+	}
+	first := read(0, 10*time.Second)
+	p.screen.write("one")
+	if got := <-first; got.data != "one" || got.ended {
+		t.Errorf("%+v", got)
+	}
+	if got := <-read(3, time.Millisecond); got.data != "" || got.ended {
+		t.Errorf("nothing new: %+v", got)
+	}
+	last := read(3, 10*time.Second)
+	m.exit(made.ID, 0)
+	if got := <-last; got.data != "" || !got.ended {
+		t.Errorf("the end: %+v", got)
+	}
+	lost := createOf(t, s, inDemo)
+	other, _ := m.terms.find(lost.ID)
+	other.in.Nonce = "another"
+	_, _, err := s.ReadRange(t.Context(), lost.ID, work.RangeQuery{Wait: 10 * time.Second})
+	if !hub.IsCode(err, hub.CodePreconditionFailed) {
+		t.Errorf("waiting for what nobody can be asked about: %v", err)
 	}
 }
 
