@@ -23,6 +23,9 @@ type Tree struct {
 	// Key and Value mark strays that left the tree: every process whose
 	// environment at its start had Key=Value. An empty Key marks none.
 	Key, Value string
+	// Group is the folder of a cgroup whose processes are members; empty for
+	// none.
+	Group string
 }
 
 // Members returns the live members of the tree, each once. Descendants count
@@ -40,6 +43,11 @@ func (t Tree) Members() ([]Identity, error) {
 		}
 		found = append(found, strays...)
 	}
+	grouped, err := groupMembers(t.Group)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, grouped...)
 	self := os.Getpid()
 	seen := map[int]bool{self: true}
 	members := found[:0]
@@ -109,6 +117,7 @@ func EndTree(ctx context.Context, t Tree, grace time.Duration) error {
 			return nil
 		}
 	}
+	killGroup(t.Group)
 	left, err := t.drive(ctx, syscall.SIGKILL, killLimit)
 	if ctx.Err() != nil {
 		return ctx.Err()

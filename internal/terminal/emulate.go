@@ -15,13 +15,13 @@ import (
 
 // fedChunk is how much output the emulator gets between two looks at the clock,
 // in bytes: a sequence can cost it thousands of times its length.
-const fedChunk = 512
+const fedChunk = 64
 
 // emulator is a terminal that is written to by one goroutine.
 type emulator struct {
 	*vt.Emulator
-	title  string
-	pumped chan struct{}
+	scanner scanner // knows the title, and which bytes are within a string
+	pumped  chan struct{}
 }
 
 // newEmulator starts the pump that throws its answers away: one that nobody
@@ -29,7 +29,6 @@ type emulator struct {
 func newEmulator(size hub.TerminalSize, scrollback int) *emulator {
 	e := &emulator{Emulator: vt.NewEmulator(size.Cols, size.Rows), pumped: make(chan struct{})}
 	e.SetScrollbackSize(max(scrollback, 1)) // none is not offered
-	e.SetCallbacks(vt.Callbacks{Title: func(s string) { e.title = s }})
 	go func() {
 		defer close(e.pumped)
 		_, _ = io.Copy(io.Discard, e.Emulator) // ended by stop
@@ -54,12 +53,25 @@ func (v view) emulate(ctx context.Context) (hub.Screen, error) {
 			return hub.Screen{}, err
 		}
 		n := chunkEnd(rest)
-		if _, err := e.Write(v.fed(rest[:n])); err != nil {
+		if _, err := e.Write(v.fed(e.tame(rest[:n]))); err != nil {
 			return hub.Screen{}, err
 		}
 		rest = rest[n:]
 	}
 	return v.read(e), nil
+}
+
+// tame replaces what is not ASCII within strings, such as titles: of its bytes
+// the emulator takes some for control characters. No string is on the screen.
+func (e *emulator) tame(p []byte) []byte {
+	tamed := bytes.Clone(p)
+	for i, b := range p {
+		if b >= utf8.RuneSelf && (e.scanner.state == inCommand || e.scanner.state == inString) {
+			tamed[i] = '?'
+		}
+		e.scanner.scan(p[i : i+1])
+	}
+	return tamed
 }
 
 // fed makes of a pipe's line ends what a terminal makes of them.
@@ -87,7 +99,7 @@ func chunkEnd(output []byte) int {
 func (v view) read(e *emulator) hub.Screen {
 	at := e.CursorPosition()
 	s := hub.Screen{
-		Size: v.size, Title: plainLine(e.title), Truncated: v.truncated,
+		Size: v.size, Title: e.scanner.term.title, Truncated: v.truncated,
 		CursorRow: at.Y, CursorCol: at.X,
 	}
 	for y := range v.size.Rows {

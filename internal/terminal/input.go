@@ -145,8 +145,10 @@ func (c *client) ask(cmd Command) (Event, error) {
 		return ev, nil
 	case evError:
 		return Event{}, refusal(ev)
+	case evExited: // all that was begun had its answer before this
+		return Event{}, hub.Errorf(hub.CodeDispatchInactive, "the process has ended; nothing was written")
 	}
-	return Event{}, fmt.Errorf("the process ended before the answer")
+	return Event{}, fmt.Errorf("the supervisor answered %q to %s", ev.Op, cmd.Op)
 }
 
 // refusal is the error that a supervisor answered.

@@ -223,6 +223,6 @@ func (m *Manager) awaitSpawn(ctx context.Context, dir string, terminal hub.Termi
 		return inc, found, err
 	}
 	// It died between the start and the record.
-	tree := proc.Tree{Root: *c.Supervisor, Key: terminalVar, Value: string(terminal)}
+	tree := proc.Tree{Root: *c.Supervisor, Key: terminalVar, Value: string(terminal), Group: c.Cgroup}
 	return hub.Incarnation{}, false, proc.EndTree(ctx, tree, time.Duration(0))
 }

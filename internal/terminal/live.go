@@ -15,6 +15,7 @@ type live struct {
 	pty  *pseudo
 	keys *keyboard
 
+	sizing  sync.Mutex // orders resizes: the output does not wait for the disk
 	mu      sync.Mutex // guards the rest
 	scanner scanner
 	size    hub.TerminalSize
@@ -39,14 +40,16 @@ func (l *live) describe(ev *Event) {
 // resize makes the size durable and sets it, in this order: a size that the
 // process has seen is never forgotten.
 func (l *live) resize(size hub.TerminalSize) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.sizing.Lock()
+	defer l.sizing.Unlock()
 	if err := store(l.dir, sizeFile, size); err != nil {
 		return err
 	}
 	if err := l.pty.resize(size); err != nil {
-		return errors.Join(err, store(l.dir, sizeFile, l.size))
+		return errors.Join(err, store(l.dir, sizeFile, l.size)) // only resize changes it
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.size = size
 	return nil
 }

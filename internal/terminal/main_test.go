@@ -25,6 +25,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if slices.Contains(os.Args, "-test.fuzzworker") { // this binary again, with its environment
+		os.Exit(m.Run())
+	}
 	if role := os.Getenv(roleVar); role != "" {
 		os.Exit(play(role, os.Getenv(argVar)))
 	}
@@ -91,6 +94,21 @@ func play(role, arg string) int {
 	return 0
 }
 
+// scaled returns the count for WAVEHUB_TEST_SCALE and prints it.
+func scaled(t *testing.T, small, medium, full int) int {
+	t.Helper()
+	scale := os.Getenv("WAVEHUB_TEST_SCALE")
+	n, ok := map[string]int{"": small, "small": small, "medium": medium, "full": full}[scale]
+	if !ok {
+		t.Fatalf("WAVEHUB_TEST_SCALE=%q is none of small, medium, full", scale)
+	}
+	t.Logf("count: %d", n)
+	return n
+}
+
+// sum is what sha256sum prints.
+func sum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+
 func awaitFile(path string) {
 	for end := time.Now().Add(limit); time.Now().Before(end); {
 		if _, err := os.Stat(path); err == nil {
@@ -126,6 +144,9 @@ func launched(t *testing.T, m *Manager, spec hub.LaunchSpec) hub.Incarnation {
 	}
 	t.Cleanup(func() {
 		if _, err := m.Stop(within(t), inc, -1); err != nil {
+			t.Errorf("cleaning up: %v", err)
+		}
+		if err := m.Remove(inc.Terminal); err != nil {
 			t.Errorf("cleaning up: %v", err)
 		}
 	})

@@ -104,8 +104,8 @@ func (m *Manager) opened(ctx context.Context, terminal hub.TerminalID) (string, 
 }
 
 // Remove deletes the directory of a terminal whose process is proven to have
-// ended or never to start, waiting up to two seconds for its supervisor to
-// leave; terminal_busy otherwise. A terminal without a directory is no error.
+// ended or never to start, and whose cgroup is empty, waiting up to two seconds
+// for its supervisor to leave; terminal_busy otherwise. A terminal without a directory is no error.
 func (m *Manager) Remove(terminal hub.TerminalID) error {
 	dir, err := m.dir(terminal)
 	if err != nil {
@@ -125,6 +125,14 @@ func (m *Manager) Remove(terminal hub.TerminalID) error {
 	if found, err := load(dir, specFile, &l); err == nil && found {
 		if err := removeEndpoint(l.Endpoint); err != nil {
 			return fmt.Errorf("removing the terminal's endpoint: %w", err)
+		}
+	}
+	var c claim
+	if found, err := load(dir, claimFile, &c); err == nil && found && c.Cgroup != "" {
+		if err := proc.RemoveGroup(c.Cgroup); err != nil {
+			busy := hub.Errorf(hub.CodeTerminalBusy, "terminal %s has processes that could not be ended", terminal)
+			busy.Err = err
+			return busy
 		}
 	}
 	if err := os.RemoveAll(dir); err != nil {

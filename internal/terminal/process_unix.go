@@ -63,12 +63,14 @@ func closeOnExec() error {
 }
 
 // startProcess starts the process of spec in a session of its own, whose
-// controlling terminal is the pseudo terminal if there is one.
-func startProcess(spec hub.LaunchSpec, self proc.Identity, io *stdio) (*process, error) {
-	started, err := os.StartProcess(spec.Argv[0], spec.Argv, &os.ProcAttr{
+// controlling terminal is the pseudo terminal if there is one, and in its cgroup
+// if it has one and that can be entered.
+func startProcess(spec hub.LaunchSpec, self proc.Identity, io *stdio, cgroup string) (*process, error) {
+	attr := &os.ProcAttr{
 		Dir: spec.Dir, Env: append([]string{}, spec.Env...), Files: io.child[:],
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: io.pty != nil}, // of descriptor 0
-	})
+	}
+	started, err := startWithin(cgroup, spec.Argv, attr)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +82,7 @@ func startProcess(spec hub.LaunchSpec, self proc.Identity, io *stdio) (*process,
 	}
 	p := &process{
 		id: id, exit: make(chan status, 1),
-		tree: proc.Tree{Root: self, Key: terminalVar, Value: string(spec.Terminal)},
+		tree: proc.Tree{Root: self, Key: terminalVar, Value: string(spec.Terminal), Group: cgroup},
 	}
 	go p.reap()
 	return p, started.Release()

@@ -39,7 +39,7 @@ func shield() error {
 // startProcess starts the process of spec inside a job, with a hidden console
 // of its own and as the leader of a process group, which CTRL_BREAK needs.
 // In a pseudo console that is its console.
-func startProcess(spec hub.LaunchSpec, _ proc.Identity, io *stdio) (*process, error) {
+func startProcess(spec hub.LaunchSpec, _ proc.Identity, io *stdio, _ string) (*process, error) {
 	job, err := proc.NewJob()
 	if err != nil {
 		return nil, err

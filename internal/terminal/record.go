@@ -37,6 +37,8 @@ type launch struct {
 // when the hub gave the launch up.
 type claim struct {
 	Supervisor *proc.Identity `json:"supervisor"`
+	// Cgroup is the folder of the process's own cgroup, where there can be one.
+	Cgroup string `json:"cgroup,omitempty"`
 }
 
 // spawn is spawn.json.

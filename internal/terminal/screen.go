@@ -25,10 +25,10 @@ const (
 // rendering has a place for each emulator that runs.
 var rendering = make(chan struct{}, renderings)
 
-// Screen renders the terminal from its output as it was when the size last
-// changed or now, running or not, without its supervisor. A rendering takes at
-// most five seconds; terminal_busy when it would take longer, or ctx ends while
-// others are rendered.
+// Screen renders the terminal from the output that is kept, at the size that it
+// has or last had, also after the process has ended and without a supervisor.
+// Pipes are rendered at a size of their own. At most two screens are rendered at
+// a time; what takes longer than five seconds, or than ctx, is terminal_busy.
 func (m *Manager) Screen(ctx context.Context, terminal hub.TerminalID, q hub.ScreenQuery) (hub.Screen, error) {
 	dir, err := m.opened(ctx, terminal)
 	if err != nil {

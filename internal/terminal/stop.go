@@ -90,7 +90,11 @@ func (m *Manager) stopOrphan(ctx context.Context, dir string, inc hub.Incarnatio
 	if !found || s.Incarnation != inc || proc.Check(s.Supervisor) != hub.Exited {
 		return unknownStop, nil
 	}
-	tree := proc.Tree{Root: identityOf(inc), WithRoot: true, Key: terminalVar, Value: string(inc.Terminal)}
+	var c claim
+	if _, err := load(dir, claimFile, &c); err != nil {
+		return unknownStop, err
+	}
+	tree := proc.Tree{Root: identityOf(inc), WithRoot: true, Key: terminalVar, Value: string(inc.Terminal), Group: c.Cgroup}
 	if err := proc.EndTree(ctx, tree, grace); err != nil {
 		return unknownStop, err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -22,6 +24,8 @@ const (
 	recordLimit  = time.Minute            // for an exit record that cannot be written
 	recordRetry  = 500 * time.Millisecond
 	outputBuffer = 32 << 10
+	leanPercent  = 25 // of garbage on top of what a supervisor keeps
+	leanProcs    = 2  // the output, and a client
 )
 
 // announcement is the one line that a supervisor writes to its standard
@@ -38,6 +42,7 @@ type supervisor struct {
 	self   proc.Identity
 	io     *stdio
 	keys   *keyboard // nil for pipes
+	cgroup string    // of the process; empty where there can be none
 	proc   *process
 	output *output
 	ender  *ender
@@ -66,6 +71,7 @@ func Supervise(ctx context.Context, dir string) (err error) {
 	}
 	s := &supervisor{dir: dir, spec: spec, copied: make(chan struct{}), leave: func() error { return nil }}
 	defer func() { err = errors.Join(err, s.leave()) }()
+	defer s.ungroup()
 	if err := s.start(ctx); err != nil {
 		record := Exit{Nonce: spec.Nonce, At: hub.MicrosOf(time.Now()), Error: err.Error()}
 		return errors.Join(err, store(dir, exitFile, record), announce(announcement{Error: err.Error()}))
@@ -74,7 +80,16 @@ func Supervise(ctx context.Context, dir string) (err error) {
 	if err := announce(announcement{Incarnation: &s.inc}); err != nil {
 		fmt.Fprintln(os.Stderr, "announcing the start:", err)
 	}
+	lean()
 	return s.run(ctx)
+}
+
+// lean gives back what the start of the whole program took, and what grows with
+// the machine's processors: there is one supervisor per terminal.
+func lean() {
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), leanProcs))
+	debug.SetGCPercent(leanPercent)
+	debug.FreeOSMemory()
 }
 
 // announce writes the one line and closes standard output.
@@ -117,7 +132,8 @@ func (s *supervisor) start(ctx context.Context) (err error) {
 
 // spawn claims the launch, starts the process and makes that durable.
 func (s *supervisor) spawn(ctx context.Context) error {
-	won, err := take(s.dir, claim{Supervisor: &s.self})
+	s.group()
+	won, err := take(s.dir, claim{Supervisor: &s.self, Cgroup: s.cgroup})
 	if err != nil {
 		return err
 	}
@@ -132,7 +148,7 @@ func (s *supervisor) spawn(ctx context.Context) error {
 	if s.io, err = newStdio(s.spec.LaunchSpec); err != nil {
 		return fmt.Errorf("opening the process's files: %w", err)
 	}
-	if s.proc, err = startProcess(s.spec.LaunchSpec, s.self, s.io); err != nil {
+	if s.proc, err = startProcess(s.spec.LaunchSpec, s.self, s.io, s.cgroup); err != nil {
 		return errors.Join(fmt.Errorf("starting the process: %w", err), s.io.close())
 	}
 	id := s.proc.id
@@ -142,6 +158,26 @@ func (s *supervisor) spawn(ctx context.Context) error {
 		return errors.Join(err, s.proc.end(ctx, 0), s.io.close())
 	}
 	return nil
+}
+
+// group makes a cgroup for the process, or leaves it where the supervisor is.
+func (s *supervisor) group() {
+	dir, err := proc.NewGroup("wavehub-" + string(s.spec.Terminal))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the process gets no cgroup of its own:", err)
+		return
+	}
+	s.cgroup = dir
+}
+
+// ungroup removes the cgroup. One that has a process left stays for Remove.
+func (s *supervisor) ungroup() {
+	if s.cgroup == "" {
+		return
+	}
+	if err := proc.RemoveGroup(s.cgroup); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 }
 
 // run serves until the process has ended and everybody connected knows.

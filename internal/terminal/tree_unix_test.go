@@ -220,6 +220,36 @@ func TestKilledSupervisorWithLiveProcess(t *testing.T) {
 	}
 }
 
+// Invariant 7: where there is a cgroup, also who lost its parents and its mark is
+// found without the supervisor.
+func TestKilledSupervisorWithACgroup(t *testing.T) {
+	m := newManager(t)
+	const deaf = `trap "" TERM PIPE HUP; echo $$; while :; do sleep 0.1; done`
+	spec := shell(t, "(env -i PATH=$PATH setsid sh -c '"+deaf+"' &); "+deaf)
+	inc := launched(t, m, spec)
+	var c claim
+	if _, err := load(filepath.Join(m.cfg.Root, string(inc.Terminal)), claimFile, &c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Cgroup == "" {
+		log, err := os.ReadFile(filepath.Join(m.cfg.Root, string(inc.Terminal), logFile))
+		t.Skipf("this machine gives no cgroup: %s %v", log, err)
+	}
+	ids := pidsIn(t, m, spec.Terminal, 2)
+	kill(t, supervisorOf(t, m, inc.Terminal))
+	proof, err := m.Stop(within(t), inc, 20*time.Millisecond)
+	if err != nil || proof.Action != hub.ActionEnded {
+		t.Errorf("Stop = %+v, %v", proof, err)
+	}
+	wantGone(t, ids...)
+	if err := m.Remove(inc.Terminal); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(c.Cgroup); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the cgroup is left: %v", err)
+	}
+}
+
 // Invariant 6.
 func TestKilledSupervisorWithDeadProcess(t *testing.T) {
 	m := newManager(t)
