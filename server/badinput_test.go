@@ -33,12 +33,14 @@ var mayBe = map[string][]string{"result": {`1`, `true`, `{}`, `["a"]`, `null`, `
 func (w *world) bases() map[string]string {
 	run, task, dispatch, token := w.working()
 	fresh := w.post(201, "/v1/runs/"+run+"/tasks", `{"spec":"x"}`).text("task", "task_id")
+	terminal, _ := w.createdTerminal(`{"dir":"/x"}`)
 	message := `{"to":"run:` + run + `","type":"status","body":"b"}`
 	return map[string]string{
 		"createRun": `{"objective":"o","bind":"none"}`, "createTask": `{"spec":"s"}`, "updateTask": `{"title":"t"}`,
 		"startWorker": `{"worktree":"path:/x","agent":"fake","no_wait":true}`, "sendMessage": message,
 		"sendMessages": `{"messages":[` + message + `]}`, "replyMessage": `{"body":"b"}`, "checkMailbox": `{}`,
 		"addRepo": `{"path":"/x"}`, "createInvite": `{}`, "addPeer": `{"name":"n","url":"https://127.0.0.1:1","code":"AAAA-AAAA-AAAA-AAAA"}`,
+		"createTerminal": `{"dir":"/x"}`, "sendTerminal": `{"text":"x"}`, "closeTerminal": `{}`, "terminal": terminal,
 		"stopWorker": `{}`, "abandonWorker": `{}`, "bindRun": `{}`, "putHeartbeat": `{}`, "testAgent": `{}`, "putAgentEvent": `{"event":"Stop"}`,
 		"run": run, "task": fresh, "dispatch": dispatch, "box": "run:" + run, "message": string(hub.NewMessageID()), "busy": task, "token": token,
 	}

@@ -124,7 +124,7 @@ func (b waitBus) Subscribe(topic, key string) (<-chan struct{}, func()) {
 func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 	spawn := func(fn func(context.Context)) bool { return g.Go(fn) }
 	services := work.New(work.Config{
-		Store: w.store, Gate: receipt.NewGate(w.store, spawn), Terminals: w.terminal, Git: fakeGit{}, Agents: fakeAgents{},
+		Store: w.store, Gate: receipt.NewGate(w.store, spawn), Terminals: w.terminal, Git: fakeGit{}, Agents: fakeAgents{}, Console: fakeAgents{},
 		Remote: nil, Authority: fakeAuthority{w.t.TempDir()}, Bus: bus, Spawn: spawn, Name: "test", StoreID: "store", Epoch: 1,
 		AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false }, Log: slog.New(slog.DiscardHandler),
 	})
@@ -376,6 +376,8 @@ type fakeTerminals struct {
 	entered        chan struct{}                    // gets one value per launch
 	lose           bool
 	text           string
+	typed          []string // guarded by mu
+	typing         error    // what input ends with
 }
 
 func newFakeTerminals() *fakeTerminals {

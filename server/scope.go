@@ -84,6 +84,15 @@ var apiScopes = map[string]kinds{
 	"listRepos":     reads,
 	"listWorktrees": reads,
 
+	"createTerminal":     operator,
+	"listTerminals":      reads,
+	"getTerminal":        reads,
+	"readScreen":         reads,
+	"readTerminalOutput": reads,
+	"waitTerminal":       reads,
+	"sendTerminal":       operator,
+	"closeTerminal":      operator,
+
 	"addPeer":      operator,
 	"listPeers":    reads,
 	"getPeer":      reads,

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -95,6 +96,21 @@ func (l Launcher) Plan(in Input) (Plan, error) {
 	return plan, checkShim(plan.Argv)
 }
 
+// Occupy works out the start of an agent that a person will work with: in a
+// terminal and without a prompt. Of Input only what has to do with hooks counts.
+// An agent without a mode for terminals is started as it is configured.
+func (l Launcher) Occupy(in Input) (Plan, error) {
+	if err := in.check(); err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Mode: ModeTUI, PTY: true, Ready: ReadyLaunch, Argv: slices.Clone(l.Command)}
+	if spec, ok := l.Modes[ModeTUI]; ok {
+		plan.Argv, plan.Ready = append(plan.Argv, spec.Args...), spec.Ready
+	}
+	l.hook(&plan, in)
+	return plan, checkShim(plan.Argv)
+}
+
 func (in Input) check() error {
 	switch {
 	case !filepath.IsAbs(in.PromptDir):
@@ -179,7 +195,7 @@ func (l Launcher) short(plan *Plan, prompt, dir string, misread bool) string {
 	}
 	file := l.file(prompt, dir)
 	plan.Files = append(plan.Files, file)
-	return "Your task is in the file " + file.Path + " - read all of it, then do what it says."
+	return Pointer(file.Path)
 }
 
 // unsafePaste knows text that a terminal would take for keys, or that would

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -40,23 +41,42 @@ type session struct {
 
 // connect chooses the credential: a capability where the environment names one
 // or a supervisor is among this program's ancestors, and then nothing else;
-// otherwise the operator's token.
+// otherwise the operator's token. A terminal that never had a Dispatch is its
+// user's as any other.
 func (a *app) connect(timeout time.Duration) (*session, error) {
-	if path, ok := os.LookupEnv(envDispatchFile); ok {
+	path, inside := os.LookupEnv(envDispatchFile)
+	if inside && openTerminal(path) == "" {
 		return a.connectDispatch(path, timeout)
 	}
 	cfg, err := config.Load(nil)
 	if err != nil {
 		return nil, err
 	}
-	path, inside, err := supervised(cfg)
-	if err != nil {
-		return nil, err
+	if !inside {
+		if path, inside, err = supervised(cfg); err != nil {
+			return nil, err
+		}
 	}
-	if inside {
+	terminal := openTerminal(path)
+	if inside && terminal == "" {
 		return a.connectDispatch(path, timeout)
 	}
-	return a.connectOperator(cfg, timeout)
+	return a.connectOperator(cfg, terminal, timeout)
+}
+
+// openTerminal is the id of the terminal whose capability file this would be, if
+// it has no capability and is marked as one that never had; else "".
+func openTerminal(path string) string {
+	if path == "" {
+		return ""
+	}
+	folder := filepath.Dir(path)
+	_, errMark := os.Lstat(filepath.Join(folder, config.OpenName))
+	_, errFile := os.Lstat(path) // after the mark, which goes when the file is there
+	if errMark != nil || !errors.Is(errFile, fs.ErrNotExist) {
+		return ""
+	}
+	return filepath.Base(folder)
 }
 
 // supervised is the capability file of the Dispatch in whose process tree this
@@ -95,7 +115,9 @@ func readCapability(path string) (capfile.File, error) {
 	return capfile.Decode(raw)
 }
 
-func (a *app) connectOperator(cfg config.Config, timeout time.Duration) (*session, error) {
+// connectOperator connects with the operator's token. terminal is the hub's own
+// terminal that this program runs in, "" for none: it is the context then.
+func (a *app) connectOperator(cfg config.Config, terminal string, timeout time.Duration) (*session, error) {
 	endpoint, err := readEndpoint(cfg.DataDir)
 	if err != nil {
 		return nil, err
@@ -112,7 +134,7 @@ func (a *app) connectOperator(cfg config.Config, timeout time.Duration) (*sessio
 		return nil, err
 	}
 	if cc.Consumer == "" && !fresh {
-		cc.Context, s.contextErr = proc.CallerContext()
+		cc.Context, s.contextErr = callerContext(terminal)
 	}
 	if fresh {
 		s.unmade = os.Getenv(envConsumerFile)
@@ -121,6 +143,13 @@ func (a *app) connectOperator(cfg config.Config, timeout time.Duration) (*sessio
 	s.bound = cc.Consumer != "" || cc.Context != ""
 	s.Client, err = client.New(cc)
 	return s, err
+}
+
+func callerContext(terminal string) (string, error) {
+	if terminal != "" {
+		return "terminal:" + terminal, nil
+	}
+	return proc.CallerContext()
 }
 
 func readEndpoint(dataDir string) (config.Endpoint, error) {

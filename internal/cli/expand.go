@@ -16,7 +16,7 @@ import (
 // Flags whose values are ids, alone or separated by commas; ids behind a kind and
 // a colon, in one of several forms; and ids behind "id:", beside names.
 var (
-	idFlags    = []string{"run", "task", "deps", "retry-of", "id", "ack", "resume", "thread-id", "task-id", "dispatch-id"}
+	idFlags    = []string{"run", "task", "deps", "retry-of", "id", "ack", "resume", "thread-id", "task-id", "dispatch-id", "terminal"}
 	boxFlags   = []string{"to", "mailbox"}
 	placeFlags = []string{"worktree", "parent"}
 )
@@ -100,7 +100,7 @@ func (a *app) expandMail(ctx context.Context, s *session, cmd *cobra.Command, ar
 func takesID(cmd *cobra.Command) bool {
 	_, args, _ := strings.Cut(cmd.Use, " ")
 	first, _, _ := strings.Cut(args, " ")
-	return slices.Contains([]string{"RUN", "TASK", "DISPATCH", "REQUEST"}, first)
+	return slices.Contains([]string{"RUN", "TASK", "DISPATCH", "REQUEST", "TERM"}, first)
 }
 
 func expandFlag(ctx context.Context, s *session, f *pflag.Flag) error {

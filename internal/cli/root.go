@@ -28,7 +28,7 @@ func (a *app) root() *cobra.Command {
 		a.serveCommand(), a.superviseCommand(), a.hookCommand(), a.versionCommand(), a.statusCommand(), a.configCommand(),
 		a.runCommand(), a.taskCommand(), a.workerCommand(), a.agentCommand(),
 		a.sendCommand(), a.doneCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(), a.requestCommand(),
-		a.peerCommand(), a.repoCommand(), a.worktreeCommand(),
+		a.peerCommand(), a.repoCommand(), a.worktreeCommand(), a.terminalCommand(),
 	)
 	completeBuiltin(root)
 	return root

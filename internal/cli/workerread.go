@@ -11,14 +11,14 @@ import (
 	"github.com/wavehub/wavehub/client"
 )
 
-type readFlags struct {
+type outputFlags struct {
 	page   client.Page
 	source string
 	follow bool
 }
 
 func (a *app) workerRead() *cobra.Command {
-	var f readFlags
+	var f outputFlags
 	cmd := mark(&cobra.Command{
 		Use: "read DISPATCH", Short: "Read what the worker says: its transcript, or its terminal", Args: exactly("DISPATCH"),
 		Long: "Prints the agent's own transcript where it is associated with this very process, and\n" +
@@ -49,12 +49,12 @@ func (a *app) workerRead() *cobra.Command {
 	return cmd
 }
 
-// followWait is how long one request of a follower waits.
-const followWait = 30 * time.Second
+// outputWait is how long one request of a follower waits.
+const outputWait = 30 * time.Second
 
 // followOutput prints page after page until the worker has ended and all of its
 // output is printed, or the time is over.
-func (a *app) followOutput(cmd *cobra.Command, args []string, f readFlags) error {
+func (a *app) followOutput(cmd *cobra.Command, args []string, f outputFlags) error {
 	s, err := a.connect(0)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (a *app) printPage(ctx context.Context, s *session, dispatch string, q *cli
 	if out.Cursor == nil || !something && q.Cursor != "" && out.Status.Terminal != client.LivenessLive {
 		return false, nil
 	}
-	q.Cursor, q.Wait = *out.Cursor, followWait
+	q.Cursor, q.Wait = *out.Cursor, outputWait
 	return true, nil
 }
 

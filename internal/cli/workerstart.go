@@ -48,7 +48,7 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.in.Agent, "agent", "", "launcher to start, such as sh, claude or codex")
 	flags.StringVar(&f.mode, "mode", "", "tui (in a terminal) or headless (default: the launcher's)")
 	flags.BoolVar(&f.in.ResumeSession, "resume-session", false, "with --retry-of: the agent goes on with its own session")
-	flags.StringVar(&f.in.Terminal, "terminal", "", "existing terminal to use instead of --agent (not offered yet)")
+	flags.StringVar(&f.in.Terminal, "terminal", "", "existing terminal whose agent gets the Task, instead of --agent")
 	flags.StringVar(&f.setup, "setup", "", "the repository's setup hook: run, skip or inherit; where there is a hook, only skip is offered yet")
 	flags.StringVar(&f.in.DisplayName, "display-name", "", "name to show to people")
 	flags.StringVar(&f.in.Comment, "comment", "", "note kept with the Dispatch")

@@ -82,6 +82,15 @@ func (c Config) PrivateDir() string { return filepath.Join(c.DataDir, "dispatche
 // folder.
 const CapabilityName = "dispatch.json"
 
+// OpenName is the mark, in a terminal's private folder, that the terminal has
+// never had a Dispatch: its user's programs in it are his own.
+const OpenName = "open"
+
+// OpenFile is the path of that mark.
+func (c Config) OpenFile(terminal string) string {
+	return filepath.Join(c.PrivateDir(), terminal, OpenName)
+}
+
 // CapabilityFile is the path of a terminal's capability.
 func (c Config) CapabilityFile(terminal string) string {
 	return filepath.Join(c.PrivateDir(), terminal, CapabilityName)

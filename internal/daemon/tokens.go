@@ -2,7 +2,10 @@ package daemon
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/wavehub/wavehub/internal/capfile"
@@ -58,8 +61,23 @@ func (a authority) WriteFile(at hub.Attachment, token string) (string, error) {
 		return "", fmt.Errorf("encoding the capability file: %w", err)
 	}
 	path := filepath.Join(dir, config.CapabilityName)
-	if was, err := safefile.ReadPrivate(path, capfile.MaxSize); err == nil && bytes.Equal(was, raw) {
-		return path, nil
+	if was, err := safefile.ReadPrivate(path, capfile.MaxSize); err != nil || !bytes.Equal(was, raw) {
+		if err := safefile.WriteAtomic(path, raw, 0o600); err != nil {
+			return path, err
+		}
 	}
-	return path, safefile.WriteAtomic(path, raw, 0o600)
+	if err := os.Remove(filepath.Join(dir, config.OpenName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return path, fmt.Errorf("taking the mark of an open terminal away: %w", err)
+	}
+	return path, nil
+}
+
+// Open marks the terminal as one without a Dispatch. The mark goes when the
+// first capability is there, and never comes back.
+func (a authority) Open(id hub.TerminalID) (string, error) {
+	dir, err := a.Private(id)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, config.CapabilityName), safefile.WriteAtomic(filepath.Join(dir, config.OpenName), nil, 0o600)
 }

@@ -162,7 +162,7 @@ func (x *hubParts) wireWork(context.Context) error {
 		return err
 	}
 	x.work = work.New(work.Config{
-		Store: x.store, Gate: x.gate, Terminals: terminals, Git: g, Agents: launchers,
+		Store: x.store, Gate: x.gate, Terminals: terminals, Git: g, Agents: launchers, Console: launchers,
 		Transcripts: transcripts{terminals}, CursorKey: keystore.Derive(x.home.tokenKey, "output-cursor", "", 1, 32),
 		Remote: remote{x.fed.client, x.fed.home.Kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
 		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.home.identity.Fingerprint},

@@ -38,14 +38,18 @@ var soloCodes = map[string]scenario{
 	"mailbox_not_found":  as(operator, "check --peek --mailbox dispatch:dispatch_"+nothing),
 	"peer_not_found":     as(operator, "peer show nobody"),
 	"terminal_not_found": onTask("--worktree path:/ --terminal term_" + nothing),
-	"repo_not_found":     onTask("--worktree new-top-level --name x --agent sh --repo none"),
-	"request_not_found":  as(operator, "request show req_"+nothing),
-	"request_mismatch":   requestMismatch,
-	"task_not_startable": onHeldTask("worker start --worktree path:/ --agent sh --task"),
-	"task_state_invalid": onHeldTask("task cancel"),
-	"consumer_fenced":    consumerFenced,
-	"stale_delivery":     as(consumer, "check --ack delivery_"+nothing),
-	"waiter_exists":      waiterExists,
+	"terminal_busy": func(t *testing.T, s *stage) Result {
+		return s.solo().CLI("terminal", "close", ownTerminal(t, s.solo().run.Caller, s.solo().worker.DispatchId), "--json")
+	},
+	"terminal_worktree_mismatch": terminalElsewhere,
+	"repo_not_found":             onTask("--worktree new-top-level --name x --agent sh --repo none"),
+	"request_not_found":          as(operator, "request show req_"+nothing),
+	"request_mismatch":           requestMismatch,
+	"task_not_startable":         onHeldTask("worker start --worktree path:/ --agent sh --task"),
+	"task_state_invalid":         onHeldTask("task cancel"),
+	"consumer_fenced":            consumerFenced,
+	"stale_delivery":             as(consumer, "check --ack delivery_"+nothing),
+	"waiter_exists":              waiterExists,
 	"transcript_required": func(t *testing.T, s *stage) Result {
 		return s.solo().CLI("worker", "read", s.solo().worker.DispatchId, "--source", "transcript", "--json")
 	},

@@ -72,7 +72,6 @@ func scenarios() map[string]scenario {
 // package that owns them can make.
 var elsewhere = map[string]string{
 	"invite_not_found":         "internal/sqlite.TestInvitesThatAreNotThere",
-	"terminal_busy":            "internal/terminal.TestTerminalIsLaunchedOnce",
 	"resource_server_mismatch": "server.TestADispatchIsAttachedOnce",
 	"peer_duplicate":           "relay.TestNewerProcessEndsTheOlder",
 	"storage_full":             "internal/sqlite.TestFreeSpaceWatermark",

@@ -18,6 +18,9 @@ var startAdvice = map[string]advice{
 	"an unknown start":     {sites: "work.unknown cli.repeated", provoke: unknownStart, exits: []int{1}},
 	"a start that is left": {sites: "work.left", provoke: leftStart, exits: []int{6}},
 	"a stop that is left":  {sites: "work.Stop cli.repeated", provoke: leftStop, exits: []int{6}},
+
+	"an unknown terminal":         {sites: "work.doubtful cli.repeated", provoke: unknownTerminal, exits: []int{1}},
+	"a close that proves nothing": {sites: "work.undecided cli.repeated", provoke: unprovenClose, exits: []int{10}},
 }
 
 // supervisedBy starts a hub whose supervisors are a script. restore makes them
@@ -89,5 +92,25 @@ func leftStop(t *testing.T, _ *stage) printed {
 	return printed{by: run.Caller, next: slices.Concat(next, r.nextCommands(t)), mend: func(t *testing.T) {
 		must(t, syscall.Kill(supervisor, syscall.SIGCONT))
 		h.Start()
+	}}
+}
+
+// unknownTerminal has a supervisor that claims the launch and ends.
+func unknownTerminal(t *testing.T, _ *stage) printed {
+	h, _ := supervisedBy(t, `printf '{"supervisor":null}' > "$2/claim.json"`)
+	r := h.CLI("terminal", "create", "--dir", t.TempDir(), "--json")
+	return printed{by: h.Caller(), next: slices.Concat(unproven[api.TerminalReceipt](t, r).NextCommands, r.nextCommands(t))}
+}
+
+// unprovenClose closes a terminal whose supervisor does not answer.
+func unprovenClose(t *testing.T, _ *stage) printed {
+	h := StartHub(t, "mute")
+	id := newTerminal(t, h.Caller(), "--command", "read -r _")
+	supervisor := h.spawns()[0].Supervisor.PID
+	must(t, syscall.Kill(supervisor, syscall.SIGSTOP))
+	r := h.CLI("terminal", "close", id, "--timeout", "1s", "--json")
+	next := unproven[api.TerminalClosed](t, r).NextCommands
+	return printed{by: h.Caller(), next: slices.Concat(next, r.nextCommands(t)), mend: func(t *testing.T) {
+		must(t, syscall.Kill(supervisor, syscall.SIGCONT))
 	}}
 }

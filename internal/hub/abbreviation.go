@@ -12,7 +12,7 @@ const (
 // which text is the beginning, or "" when text is the end of one. ok is false
 // for anything else.
 func Abbreviation(text string) (kind string, ok bool) {
-	for _, p := range []string{PrefixRun, PrefixTask, PrefixDispatch, PrefixDelivery, PrefixMessage, PrefixRequest, PrefixWorktree} {
+	for _, p := range []string{PrefixRun, PrefixTask, PrefixDispatch, PrefixDelivery, PrefixMessage, PrefixRequest, PrefixWorktree, PrefixTerminal} {
 		if rest, found := strings.CutPrefix(text, p); found {
 			return p, len(text) >= MinIDStart && len(text) < len(p)+26 && base32Text(rest)
 		}

@@ -86,6 +86,7 @@ const (
 type AgentState struct {
 	Mode    string       `json:"mode,omitempty"`
 	Stream  string       `json:"stream,omitempty"` // kind of its structured output, "" for none
+	Paste   bool         `json:"paste,omitempty"`  // it is launched without its prompt, which is pasted
 	Session AgentSession `json:"session"`
 	Waiting string       `json:"waiting,omitempty"` // what it waits for, as its hooks said
 	Usage   *Usage       `json:"usage,omitempty"`

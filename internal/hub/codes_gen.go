@@ -94,7 +94,7 @@ const (
 	CodeDispatchInactive Code = "dispatch_inactive"
 	// CodeTerminalWorktreeMismatch: The terminal is not in that worktree.
 	CodeTerminalWorktreeMismatch Code = "terminal_worktree_mismatch"
-	// CodeTerminalBusy: The terminal has a live Dispatch.
+	// CodeTerminalBusy: The terminal is in use.
 	CodeTerminalBusy Code = "terminal_busy"
 	// CodeResourceServerMismatch: The resource belongs to another hub.
 	CodeResourceServerMismatch Code = "resource_server_mismatch"
@@ -238,7 +238,7 @@ var catalogue = map[Code]CodeInfo{
 	CodePeerNotFound: {Status: 404, Exit: 3, Retry: "never", Title: "No such peer",
 		Next: "look it up with peer list, or pair with that hub first"},
 	CodeTerminalNotFound: {Status: 404, Exit: 3, Retry: "never", Title: "No such terminal",
-		Next: "name an agent to start instead of a terminal"},
+		Next: "look it up with terminal list on the hub that has it, or name an agent to start"},
 	CodeWorktreeNotFoundOnServer: {Status: 404, Exit: 3, Retry: "never", Title: "No such worktree on that hub",
 		Next: "look it up with worktree list on the hub where the worker shall run"},
 	CodeRepoNotFound: {Status: 404, Exit: 3, Retry: "never", Title: "No such repository",
@@ -277,8 +277,8 @@ var catalogue = map[Code]CodeInfo{
 		Next: "look at the Dispatch with worker show; it acts on nothing any more"},
 	CodeTerminalWorktreeMismatch: {Status: 409, Exit: 5, Retry: "never", Title: "The terminal is not in that worktree",
 		Next: "name the worktree that the terminal is in, or another terminal"},
-	CodeTerminalBusy: {Status: 409, Exit: 5, Retry: "never", Title: "The terminal has a live Dispatch",
-		Next: "wait for the end of its process, or stop the Dispatch that has it"},
+	CodeTerminalBusy: {Status: 409, Exit: 5, Retry: "never", Title: "The terminal is in use",
+		Next: "wait for the end of its Dispatch or of what its process does, or stop the Dispatch that has it"},
 	CodeResourceServerMismatch: {Status: 409, Exit: 5, Retry: "never", Title: "The resource belongs to another hub",
 		Next: "look at the Dispatch with worker show before anything is started again"},
 	CodePeerChanged: {Status: 409, Exit: 5, Retry: "never", Title: "The peer's key is another one",

@@ -18,6 +18,7 @@
 //	Dispatch    one supervised attempt at a Task; its id is the fence
 //	Attachment  the owner's record of a Dispatch: capability, terminal, worktree
 //	Capability  the credential of one Dispatch's worker
+//	Terminal    one supervised process of a hub, with what it was made for
 //	Incarnation one process of a terminal, proven by nonce, pid, start time, boot
 //	Message     durable mail, stored verbatim
 //	Mailbox     run:<id>, dispatch:<id> or worker:<id>; FIFO by sequence

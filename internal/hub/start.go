@@ -178,7 +178,10 @@ type Receipt struct {
 	LastError       string        `json:"last_error"`
 	NextCommands    [][]string    `json:"next_commands"`
 	Warnings        []string      `json:"warnings"`
-	Mutation        Mutation      `json:"mutation"`
+	// Preamble is what the worker of a low-level dispatch has to be told; it is
+	// made for the answer and stored nowhere.
+	Preamble string   `json:"preamble,omitempty"`
+	Mutation Mutation `json:"mutation"`
 }
 
 // Mut returns the mutation, for the receipt gate.

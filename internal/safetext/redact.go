@@ -1,6 +1,7 @@
 package safetext
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 )
@@ -21,4 +22,10 @@ func Redact(s string) string {
 		}
 	}
 	return s
+}
+
+// Mask replaces everything in raw that looks like one of wavehub's tokens by as
+// many stars, so that offsets hold.
+func Mask(raw []byte) []byte {
+	return tokens.ReplaceAllFunc(raw, func(token []byte) []byte { return bytes.Repeat([]byte("*"), len(token)) })
 }

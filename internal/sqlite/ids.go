@@ -10,6 +10,7 @@ import (
 var idTables = map[string]string{
 	hub.PrefixRun: "runs", hub.PrefixTask: "tasks", hub.PrefixDispatch: "dispatches",
 	hub.PrefixDelivery: "deliveries", hub.PrefixMessage: "messages", hub.PrefixWorktree: "worktrees",
+	hub.PrefixTerminal: "terminals",
 }
 
 // requestsFrom looks among the requests of the hub's own principals.

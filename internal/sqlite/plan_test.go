@@ -14,6 +14,7 @@ import (
 func TestPlans(t *testing.T) {
 	s := openTest(t, Config{}, builtin)
 	page := func(f store.DispatchFilter) string { q, _ := dispatchPage(f, 0); return q }
+	terminal := func(f store.TerminalFilter) string { q, _ := terminalPage(f, 0); return q }
 	question := func(f store.QuestionFilter) string { q, _ := questionPage(f, 0); return q }
 	hist := func(f store.HistoryFilter) string { q, _ := historyQuery("b", f); return q }
 	c, err := s.readers.take(context.Background())
@@ -73,6 +74,11 @@ func TestPlans(t *testing.T) {
 		"RepoByName":         {repoByFold, "repos"},
 		"WorktreesNamed":     {worktreesNamed, "worktrees"},
 		"WorktreeList":       {worktreesOf, "worktrees_repo"},
+		"AttachedTo":         {attachedTo, "attachments_terminal"},
+		"OpenTerminals":      {openTerminals, "terminals_open"},
+		"TerminalList":       {terminal(store.TerminalFilter{}), "PRIMARY KEY"},
+		"TerminalList live":  {terminal(store.TerminalFilter{Live: true}), "terminals_open"},
+		"TerminalList in":    {terminal(store.TerminalFilter{Worktree: "w"}), "terminals_worktree"},
 	} {
 		plan := explain(t, c.sc, want.query)
 		if strings.Contains(plan, "SCAN") || !strings.Contains(plan, want.index) {

@@ -16,6 +16,9 @@ var initSQL string
 //go:embed migrations/0002_primitives.sql
 var primitivesSQL string
 
+//go:embed migrations/0003_terminals.sql
+var terminalsSQL string
+
 //go:embed migrations/0005_verify.sql
 var verifySQL string
 
@@ -29,7 +32,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {5, verifySQL}, {8, agentsSQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {5, verifySQL}, {8, agentsSQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

@@ -58,6 +58,7 @@ type Tx interface {
 	Repos
 	Outputs
 	Pools
+	Terminals
 	Identity
 	Now() hub.Micros
 	Signal(hub.Signal)
@@ -79,6 +80,7 @@ type Rx interface {
 	RepoReader
 	OutputReader
 	PoolReader
+	TerminalReader
 	Identity
 	Now() hub.Micros
 	Counts() (Counts, error)

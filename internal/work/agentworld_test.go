@@ -12,13 +12,12 @@ import (
 	"github.com/wavehub/wavehub/internal/work"
 )
 
-// screens is the output of fake terminals. The zero value is ready.
+// screens is the output of fake processes with pipes. The zero value is ready.
 type screens struct {
 	mu      sync.Mutex
 	written map[hub.TerminalID][]byte // guarded by mu
 	first   int64                     // guarded by mu; what is before was dropped
 	more    chan struct{}             // guarded by mu; closed when something is written
-	title   string                    // guarded by mu
 }
 
 func (s *screens) write(id hub.TerminalID, text string) {
@@ -43,7 +42,7 @@ func (s *screens) output(id hub.TerminalID) (data []byte, first int64, more chan
 	return s.written[id], s.first, s.more
 }
 
-func (ts *terminals) Output(_ context.Context, id hub.TerminalID, from int64, maxBytes int) (hub.OutputRange, error) {
+func (ts *terminals) pipeOutput(_ context.Context, id hub.TerminalID, from int64, maxBytes int) (hub.OutputRange, error) {
 	data, first, _ := ts.screens.output(id)
 	total := int64(len(data))
 	from = min(max(from, first), total)
@@ -51,7 +50,7 @@ func (ts *terminals) Output(_ context.Context, id hub.TerminalID, from int64, ma
 	return hub.OutputRange{Data: data[from:end], From: from, First: first, Total: total}, nil
 }
 
-func (ts *terminals) AwaitOutput(ctx context.Context, in hub.Incarnation, after int64) (int64, error) {
+func (ts *terminals) pipeAwait(ctx context.Context, in hub.Incarnation, after int64) (int64, error) {
 	p, ok := ts.find(in.Terminal)
 	if !ok {
 		return 0, errors.New("no such terminal")
@@ -70,17 +69,6 @@ func (ts *terminals) AwaitOutput(ctx context.Context, in hub.Incarnation, after 
 			return 0, ctx.Err()
 		}
 	}
-}
-
-func (ts *terminals) State(context.Context, hub.Incarnation) (hub.TerminalState, error) {
-	ts.screens.mu.Lock()
-	defer ts.screens.mu.Unlock()
-	return hub.TerminalState{Title: ts.screens.title}, nil
-}
-
-func (ts *terminals) Screen(_ context.Context, id hub.TerminalID, _ hub.ScreenQuery) (hub.Screen, error) {
-	data, _, _ := ts.screens.output(id)
-	return hub.Screen{Lines: strings.Split(string(data), "\n")}, nil
 }
 
 func (launchers) Event(_, name string, raw []byte) (hub.AgentEvent, string, error) {

@@ -12,10 +12,16 @@ import (
 
 // newAttachment is the owner's record as a start begins.
 func (s *Service) newAttachment(p place, in hub.PeerStart, home hub.PeerID, key hub.RequestID) hub.Attachment {
+	terminal, agent := in.Spec.Terminal, hub.AgentState{Session: hub.AgentSession{ID: p.resume}}
+	if terminal == "" {
+		terminal = hub.NewTerminalID()
+	} else { // it is the worker of that terminal's agent, in a terminal
+		in.Spec.Agent, agent.Mode = p.terminal.Agent, hub.ModeTUI
+	}
 	return hub.Attachment{
 		Dispatch: in.Dispatch, Task: in.Task, Run: in.Run, Home: home, Request: key, Spec: in.Spec,
-		Capability: hub.CapActive, Terminal: hub.NewTerminalID(), Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent, Checks: in.Checks,
-		Agent: hub.AgentState{Session: hub.AgentSession{ID: p.resume}},
+		Capability: hub.CapActive, Terminal: terminal, Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent, Checks: in.Checks,
+		Agent: agent,
 		Receipt: hub.Receipt{
 			Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 			Stage: hub.StageAccepted, Server: hub.Server{Name: s.Name}, Setup: p.setup, TimeoutMS: startTimeout(in.Spec).Milliseconds(),
@@ -78,6 +84,12 @@ func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt
 		return s.failed(a, err), hub.EvStartFailed
 	}
 	defer release()
+	if p.spec.Terminal != "" {
+		if err := s.takeBaseline(ctx, a); err != nil {
+			return s.failed(a, err), hub.EvStartFailed
+		}
+		return s.takeOver(ctx, a, p, prompt)
+	}
 	if err := s.makeWorktree(ctx, &a, p); err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
@@ -159,25 +171,14 @@ func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) 
 	}
 	return s.Agents.Plan(Launch{
 		Agent: a.Spec.Agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: prompt,
-		Mode: a.Spec.Mode, Resume: a.Agent.Session.ID, Session: id.UUID(),
-		Env: map[string]string{
-			"WAVEHUB_TERMINAL_ID":   string(a.Terminal),
-			"WAVEHUB_BIN":           s.Bin,
-			"WAVEHUB_DISPATCH_FILE": file,
-		},
+		Mode: a.Spec.Mode, Resume: a.Agent.Session.ID, Session: id.UUID(), Env: s.ownEnv(a.Terminal, file),
 	})
 }
 
 // launch starts the process; the supervisor's durable record is the proof that
-// it has its input.
+// it has its input, unless that is pasted.
 func (s *Service) launch(ctx context.Context, a *hub.Attachment, plan Planned) (hub.Receipt, hub.EventKind) {
-	if err := s.stage(ctx, a, hub.StageInputDelivering, func(a *hub.Attachment) { a.Agent = agentOf(plan) }); err != nil {
-		return s.failed(*a, err), hub.EvStartFailed
-	}
-	terminal := s.resource("terminal", "attempted", "agent", string(a.Terminal))
-	terminal.Liveness = hub.Unverifiable
-	err := s.stage(ctx, a, hub.StageTerminalCreating, func(a *hub.Attachment) { a.Receipt.Residuals = append(residuals(*a), terminal) })
-	if err != nil {
+	if err := s.announce(ctx, a, plan); err != nil {
 		a.Receipt.Residuals = a.Receipt.Effects
 		return s.failed(*a, err), hub.EvStartFailed
 	}
@@ -193,7 +194,50 @@ func (s *Service) launch(ctx context.Context, a *hub.Attachment, plan Planned) (
 	if err := s.launched(context.WithoutCancel(ctx), a, in); err != nil && !errors.Is(err, errFenced) {
 		return s.unknown(*a, err), hub.EvStartLost
 	}
-	s.watch(*a)
+	s.attend(in)
+	if plan.Paste != nil && a.Fence == nil {
+		return s.pasteFirst(ctx, a, in, string(plan.Paste))
+	}
+	return a.Receipt, hub.EvStarted
+}
+
+// announce commits what is about to be launched.
+func (s *Service) announce(ctx context.Context, a *hub.Attachment, plan Planned) error {
+	stage := hub.StageInputDelivering
+	if plan.Paste != nil {
+		stage = hub.StageAuthority // its input comes later
+	}
+	if err := s.stage(ctx, a, stage, func(a *hub.Attachment) { a.Agent = agentOf(plan) }); err != nil {
+		return err
+	}
+	terminal := s.resource("terminal", "attempted", "agent", string(a.Terminal))
+	terminal.Liveness = hub.Unverifiable
+	return s.stageTx(ctx, a, hub.StageTerminalCreating, func(tx store.Tx, a *hub.Attachment) error {
+		a.Receipt.Residuals = append(residuals(*a), terminal)
+		return putTerminal(tx, *a, plan.Spec)
+	})
+}
+
+// pasteFirst gives an agent that was launched without its prompt that prompt, once,
+// when it is idle. Nothing is pasted again, whatever becomes of it.
+func (s *Service) pasteFirst(ctx context.Context, a *hub.Attachment, in hub.Incarnation, text string) (hub.Receipt, hub.EventKind) {
+	w := waiter{s: s, t: hub.Terminal{ID: a.Terminal}, in: in}
+	ready, err := w.until(ctx, ctx, w.idle)
+	if err == nil && !ready.Met {
+		err = errors.New("the process ended before it was ready for its prompt")
+	}
+	if err == nil {
+		err = s.stage(ctx, a, hub.StageInputDelivering, nil)
+	}
+	if err == nil {
+		_, err = s.typeInto(ctx, in, text, keys["enter"], true)
+	}
+	if err == nil {
+		err = s.handedOver(context.WithoutCancel(ctx), a, ready.Source)
+	}
+	if err != nil && !errors.Is(err, errFenced) {
+		return s.unknown(*a, err), hub.EvStartLost
+	}
 	return a.Receipt, hub.EvStarted
 }
 
@@ -203,7 +247,7 @@ func agentOf(plan Planned) hub.AgentState {
 	if plan.Spec.PTY != nil {
 		mode = hub.ModeTUI
 	}
-	return hub.AgentState{Mode: mode, Stream: plan.Stream, Session: plan.Session}
+	return hub.AgentState{Mode: mode, Stream: plan.Stream, Paste: plan.Paste != nil, Session: plan.Session}
 }
 
 // residuals copies, for a closure may run twice.
@@ -211,18 +255,57 @@ func residuals(a hub.Attachment) []hub.Resource {
 	return append([]hub.Resource{}, a.Receipt.Effects...)
 }
 
-// launched commits that the process runs and has its input.
+// launched commits that the process runs and, unless that is pasted, has its input.
 func (s *Service) launched(ctx context.Context, a *hub.Attachment, in hub.Incarnation) error {
-	return s.stage(ctx, a, hub.StageInputAccepted, func(a *hub.Attachment) {
+	stage := hub.StageInputAccepted
+	if a.Agent.Paste {
+		stage = hub.StageTerminalCreated
+	}
+	return s.stageTx(ctx, a, stage, func(tx store.Tx, a *hub.Attachment) error {
 		a.Process = &in
 		terminal := s.resource("terminal", "created", "agent", string(a.Terminal))
 		terminal.Liveness = hub.Live
-		input := s.resource("dispatch_input", "delivered", "agent", string(a.Terminal))
-		input.State = "accepted"
-		a.Receipt.Effects = append(residuals(*a), terminal, input)
-		a.Receipt.Residuals = []hub.Resource{}
-		a.Receipt.State, a.Receipt.ReadinessSource = hub.StartReady, "launch"
+		a.Receipt.Effects, a.Receipt.Residuals = append(residuals(*a), terminal), []hub.Resource{}
+		if !a.Agent.Paste {
+			s.accepted(a, "launch")
+		}
+		_, err := startedTerminal(tx, a.Terminal, in)
+		return err
 	})
+}
+
+// accepted completes the receipt of a start whose worker has its input.
+func (s *Service) accepted(a *hub.Attachment, source string) {
+	input := s.resource("dispatch_input", "delivered", string(hub.TerminalAgent), string(a.Terminal))
+	input.State = "accepted"
+	a.Receipt.Effects = append(residuals(*a), input)
+	a.Receipt.State, a.Receipt.ReadinessSource = hub.StartReady, source
+}
+
+// putTerminal records the terminal that is about to be made for a worker.
+func putTerminal(tx store.Tx, a hub.Attachment, spec hub.LaunchSpec) error {
+	t := hub.Terminal{
+		ID: a.Terminal, Role: hub.TerminalAgent, Worktree: a.Worktree, Dir: a.Dir, Agent: a.Spec.Agent, Name: a.Spec.DisplayName,
+		Home: a.Home, Dispatch: a.Dispatch, CreatedAt: tx.Now(),
+	}
+	if spec.PTY != nil {
+		t.Size = *spec.PTY
+	}
+	return tx.PutTerminal(t)
+}
+
+// endUnstarted records that nothing was started in the terminal of a start that
+// failed. One that the start did not make goes on.
+func endUnstarted(tx store.Tx, a hub.Attachment) error {
+	t, err := tx.Terminal(a.Terminal)
+	if hub.IsCode(err, hub.CodeTerminalNotFound) {
+		return nil // it failed before
+	}
+	if err != nil || t.Process != nil || a.Spec.Terminal != "" {
+		return err
+	}
+	_, err = endTerminal(tx, a.Terminal, hub.ProcessState{})
+	return err
 }
 
 // failed completes the receipt of a start of which nothing runs.
@@ -262,6 +345,12 @@ func (s *Service) endOwn(ctx context.Context, home hub.PeerID, r hub.Receipt, ev
 		a.Receipt = r
 		if ev == hub.EvStartFailed {
 			a.Capability, a.ExitDone = hub.CapFenced, true
+			if a.Spec.Terminal != "" {
+				a.Process = nil // nothing was typed: it has no part in it
+			}
+			if err := endUnstarted(tx, a); err != nil {
+				return err
+			}
 		}
 		if err := tx.SaveAttachment(a); err != nil {
 			return err

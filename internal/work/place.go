@@ -17,8 +17,10 @@ type place struct {
 	repo     hub.Repo     // of the worktree, if it has one
 	worktree hub.Worktree // the existing one, or the id and name of the new one
 	dir      string
-	agent    string // completion of the launcher
-	resume   string // session that the agent goes on with
+	agent    string       // completion of the launcher
+	resume   string       // session that the agent goes on with
+	terminal hub.Terminal // the existing one that is used, none else
+	silent   bool         // nothing is typed into it
 	setup    hub.SetupReport
 	defaults []hub.Default
 }
@@ -27,12 +29,11 @@ type place struct {
 // granted is nil for this hub's own starts, else the peer's grants.
 func (s *Service) resolve(ctx context.Context, spec hub.StartSpec, granted *hub.Grants) (place, error) {
 	p := place{spec: spec}
-	if spec.Terminal != "" {
-		return p, hub.Errorf(hub.CodeTerminalNotFound, "%s is no terminal that a Dispatch can use", spec.Terminal)
-	}
 	var err error
-	if p.agent, err = s.Agents.Completion(spec.Agent, spec.Mode); err != nil {
-		return p, err
+	if spec.Terminal == "" {
+		if p.agent, err = s.Agents.Completion(spec.Agent, spec.Mode); err != nil {
+			return p, err
+		}
 	}
 	if spec.New() {
 		err = s.resolveNew(ctx, &p)
@@ -44,6 +45,9 @@ func (s *Service) resolve(ctx context.Context, spec hub.StartSpec, granted *hub.
 	}
 	if granted != nil {
 		err = withinGrant(p, *granted)
+	}
+	if err == nil && spec.Terminal != "" {
+		err = s.resolveTerminal(ctx, &p)
 	}
 	return p, err
 }

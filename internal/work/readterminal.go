@@ -70,10 +70,10 @@ func (s *Service) screen(ctx context.Context, a hub.Attachment, limit int, out *
 	if err != nil {
 		return 0, err
 	}
-	lines := append(append([]string{}, scr.Scrollback...), scr.Lines...)
+	scr = cutScreen(maskScreen(scr), maxScreenText)
+	lines := append(scr.Scrollback, scr.Lines...)
 	cut := max(0, len(lines)-max(limit, len(scr.Lines)))
-	text := strings.TrimRight(strings.Join(lines[cut:], "\n"), "\n")
-	out.Text, out.Truncated = redact([]byte(text)), scr.Truncated || cut > 0
+	out.Text, out.Truncated = strings.TrimRight(strings.Join(lines[cut:], "\n"), "\n"), scr.Truncated || cut > 0
 	if out.Text != "" {
 		out.Text += "\n"
 	}

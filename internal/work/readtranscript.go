@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
@@ -117,8 +118,32 @@ const (
 	archivedBytes    = 256 << 10
 )
 
-// archive is the end of an ended worker's output. What cannot be read is left
-// out: an end is never held back for its output.
+// archiveAll is what is kept of the outputs of the workers of an ended process.
+// Output that cannot be read is left out: it holds no end back.
+func (s *Service) archiveAll(ctx context.Context, in hub.Incarnation) (map[attempt]hub.ArchivedOutput, error) {
+	as, err := s.workersOf(ctx, in)
+	kept := map[attempt]hub.ArchivedOutput{}
+	for _, a := range as {
+		out, err := s.archive(ctx, a)
+		if err != nil {
+			s.Log.Error("keeping the end of a worker's output", "dispatch_id", a.Dispatch, "error", err)
+			continue
+		}
+		kept[attempt{a.Home, a.Dispatch}] = out
+	}
+	return kept, err
+}
+
+// workersOf are the attempts that have a part in a process.
+func (s *Service) workersOf(ctx context.Context, in hub.Incarnation) (as []hub.Attachment, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		as, err = rx.AttachedTo(in.Terminal)
+		return err
+	})
+	return slices.DeleteFunc(as, func(a hub.Attachment) bool { return a.Process == nil || *a.Process != in }), err
+}
+
+// archive is the end of an ended worker's output.
 func (s *Service) archive(ctx context.Context, a hub.Attachment) (hub.ArchivedOutput, error) {
 	if sess := a.Agent.Session; recorded(sess) {
 		ms, identity, err := s.Transcripts.Last(ctx, sess, a.Terminal, archivedMessages)

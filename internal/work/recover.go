@@ -26,7 +26,7 @@ func (s *Service) Recover(ctx context.Context) error {
 			s.pursue(a.Home, a.Dispatch)
 		}
 	}
-	return ctx.Err()
+	return s.recoverTerminals(ctx)
 }
 
 // recover brings one attachment up to date: its capability file, its start, its
@@ -49,14 +49,17 @@ func (s *Service) recover(ctx context.Context, a hub.Attachment) error {
 	if err := s.recoverReady(ctx, a); err != nil {
 		return err
 	}
-	s.watch(a)
+	s.attend(*a.Process)
 	return nil
 }
 
 // recoverReady tells the home's record of a start whose proof was committed
-// before its end was.
+// before its end was. Of one that was typing it is not known what arrived.
 func (s *Service) recoverReady(ctx context.Context, a hub.Attachment) error {
-	if a.Home != "" {
+	if a.Receipt.State == hub.StartStarting { // typing into its terminal was cut off
+		return s.leaveUnknown(ctx, a, errors.New("the hub was restarted while the prompt was typed; it is not typed again"))
+	}
+	if a.Home != "" || a.Receipt.State != hub.StartReady {
 		return nil
 	}
 	rec, err := s.recorded(ctx, a.Dispatch)
@@ -94,10 +97,14 @@ func (s *Service) recoverStart(ctx context.Context, a hub.Attachment) error {
 	if err := s.launched(ctx, &a, in); err != nil && !errors.Is(err, errFenced) {
 		return err
 	}
+	if a.Agent.Paste {
+		s.attend(in)
+		return s.leaveUnknown(ctx, a, errors.New("the hub was restarted before the prompt was pasted; it is not pasted"))
+	}
 	if _, err := s.endOwn(ctx, a.Home, a.Receipt, hub.EvStarted, false); err != nil {
 		return err
 	}
-	s.watch(a)
+	s.attend(in)
 	return nil
 }
 

@@ -26,15 +26,7 @@ type Terminals interface {
 	// Remove forgets a terminal whose process is proven to have ended, or never
 	// to start.
 	Remove(hub.TerminalID) error
-	// Output is what was written behind an offset, of what is still kept.
-	Output(ctx context.Context, id hub.TerminalID, from int64, maxBytes int) (hub.OutputRange, error)
-	// AwaitOutput waits until more than after bytes have been written, or the
-	// process has ended.
-	AwaitOutput(ctx context.Context, in hub.Incarnation, after int64) (total int64, err error)
-	// State is what a live terminal says of itself.
-	State(ctx context.Context, in hub.Incarnation) (hub.TerminalState, error)
-	// Screen renders the terminal.
-	Screen(ctx context.Context, id hub.TerminalID, q hub.ScreenQuery) (hub.Screen, error)
+	Screens
 }
 
 // Folder is what a path turned out to be.
@@ -164,6 +156,10 @@ type Authority interface {
 	WriteFile(a hub.Attachment, token string) (path string, err error)
 	// Private is the terminal's 0700 folder; it is made if it is missing.
 	Private(hub.TerminalID) (string, error)
+	// Open marks a terminal as one without a Dispatch, in which the CLI is its
+	// user's, until WriteFile gives it one for good. It returns the path that
+	// the capability file will have.
+	Open(hub.TerminalID) (path string, err error)
 }
 
 // Config is what a Service needs.
@@ -173,6 +169,7 @@ type Config struct {
 	Terminals Terminals
 	Git       Git
 	Agents    Agents
+	Console   Console
 	// Transcripts reads agents' records; CursorKey signs places in output.
 	Transcripts Transcripts
 	CursorKey   []byte
@@ -210,10 +207,12 @@ type Bus interface {
 // Service is the effects' use-cases. Its methods are safe for concurrent use.
 type Service struct {
 	Config
-	hands  hands
-	beats  beats
-	looks  hands         // who looks into a held report
-	looked chan struct{} // a hint that one of them has ended
+	hands    hands[attempt]
+	typing   hands[hub.TerminalID] // at most one sequence of input at a time
+	attended attended
+	beats    beats
+	looks    hands[attempt] // who looks into a held report
+	looked   chan struct{}  // a hint that one of them has ended
 }
 
 // New makes a Service; it starts nothing.
@@ -225,21 +224,21 @@ type attempt struct {
 	id   hub.DispatchID
 }
 
-// hands lets one goroutine at a time act on an attachment's process. The zero
-// value is ready.
-type hands struct {
+// hands lets one goroutine at a time act on an attachment's process, or on a
+// terminal. The zero value is ready.
+type hands[K comparable] struct {
 	mu   sync.Mutex
-	held map[attempt]chan struct{} // guarded by mu; closed when released
+	held map[K]chan struct{} // guarded by mu; closed when released
 }
 
-// take waits until the attachment is free, or until ctx ends.
-func (h *hands) take(ctx context.Context, a attempt) (release func(), err error) {
+// take waits until nobody else has a, or until ctx ends.
+func (h *hands[K]) take(ctx context.Context, a K) (release func(), err error) {
 	for {
 		h.mu.Lock()
 		busy, ok := h.held[a]
 		if !ok {
 			if h.held == nil {
-				h.held = map[attempt]chan struct{}{}
+				h.held = map[K]chan struct{}{}
 			}
 			mine := make(chan struct{})
 			h.held[a] = mine
@@ -255,15 +254,15 @@ func (h *hands) take(ctx context.Context, a attempt) (release func(), err error)
 	}
 }
 
-// busy reports whether somebody acts on the attachment now.
-func (h *hands) busy(a attempt) bool {
+// busy reports whether somebody has a now.
+func (h *hands[K]) busy(a K) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, ok := h.held[a]
 	return ok
 }
 
-func (h *hands) drop(a attempt, mine chan struct{}) {
+func (h *hands[K]) drop(a K, mine chan struct{}) {
 	h.mu.Lock()
 	delete(h.held, a)
 	h.mu.Unlock()

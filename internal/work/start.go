@@ -120,6 +120,9 @@ func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p pl
 	if err != nil {
 		return hub.Receipt{}, err
 	}
+	if err := claim(tx, p, a); err != nil {
+		return hub.Receipt{}, err
+	}
 	_, sum := s.Authority.Capability("", start.Dispatch)
 	return a.Receipt, dispatch.Attach(tx, a, sum)
 }

@@ -143,6 +143,9 @@ func (s *Service) end(ctx context.Context, a hub.Attachment) hub.StopEvidence {
 	if !ok {
 		return hub.StopEvidence{Proved: true, Action: hub.ActionNone}
 	}
+	if ev, ok := s.leaveAlone(ctx, a, in); ok {
+		return ev
+	}
 	proof, err := s.Terminals.Stop(ctx, in, s.grace(a))
 	if err != nil {
 		return hub.StopEvidence{Action: hub.ActionUnknown, LastError: err.Error()}

@@ -8,6 +8,10 @@ import (
 	"github.com/wavehub/wavehub/internal/store"
 )
 
+// completeByResult is the completion of a launcher whose structured output ends
+// its attempt.
+const completeByResult = "result"
+
 // streamChunk is how much structured output is decoded at once.
 const streamChunk = 256 << 10
 
@@ -20,6 +24,18 @@ type follower struct {
 	at     int64 // offset behind what was decoded
 	heard  string
 	done   bool // the terminal record has been committed
+}
+
+// followStreams decodes the structured output of a process to its end, if it has
+// any.
+func (s *Service) followStreams(ctx context.Context, in hub.Incarnation) error {
+	as, err := s.workersOf(ctx, in)
+	for _, a := range as {
+		if err == nil && a.Agent.Stream != "" {
+			err = s.follow(ctx, a)
+		}
+	}
+	return err
 }
 
 // follow decodes a worker's structured output until its process has ended. The

@@ -2,10 +2,8 @@ package work
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
 )
@@ -36,69 +34,6 @@ func (p *patience) wait(ctx context.Context) bool {
 // resultBytes is how much output stands for the result of a launcher that
 // completes by exit.
 const resultBytes = 16 << 10
-
-// completeByResult is the completion of a launcher whose structured output ends
-// its attempt.
-const completeByResult = "result"
-
-// watch commits the worker's exit when it is proven.
-func (s *Service) watch(a hub.Attachment) {
-	s.Spawn(func(ctx context.Context) {
-		var pause patience
-		for {
-			done, err := s.awaitExit(ctx, a)
-			if done || ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				s.Log.Error("watching a worker", "dispatch_id", a.Dispatch, "error", err)
-			}
-			if !pause.wait(ctx) {
-				return
-			}
-		}
-	})
-}
-
-// awaitExit waits for the end of the process and commits it, behind what its
-// structured output says. A process that can be neither verified nor proven gone
-// is looked at again later.
-func (s *Service) awaitExit(ctx context.Context, a hub.Attachment) (done bool, err error) {
-	if a.Agent.Stream != "" {
-		if err := s.follow(ctx, a); err != nil && ctx.Err() == nil {
-			s.Log.Error("reading a worker's structured output", "dispatch_id", a.Dispatch, "error", err)
-		}
-	}
-	st, err := s.Terminals.Wait(ctx, *a.Process)
-	if err != nil || st.Liveness != hub.Exited {
-		return false, err
-	}
-	err = s.commitExit(ctx, a, st)
-	return err == nil, err
-}
-
-// commitExit commits a proven exit once, with the end of the output. Output
-// that cannot be read holds no exit back.
-func (s *Service) commitExit(ctx context.Context, a hub.Attachment, st hub.ProcessState) error {
-	tail, err := s.Terminals.Tail(ctx, a.Terminal, resultBytes)
-	if err != nil {
-		s.Log.Error("reading a worker's output at its end", "dispatch_id", a.Dispatch, "error", err)
-	}
-	if a, err = s.attachment(ctx, a.Home, a.Dispatch); err != nil {
-		return err // its session may have been named since it was launched
-	}
-	kept, err := s.archive(ctx, a)
-	if err != nil {
-		s.Log.Error("keeping the end of a worker's output", "dispatch_id", a.Dispatch, "error", err)
-	}
-	exit := hub.ExitItem{Incarnation: *a.Process, ExitCode: st.ExitCode, Signal: st.Signal}
-	s.beats.forget(attempt{a.Home, a.Dispatch})
-	return s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
-		return errors.Join(
-			tx.PutArchivedOutput(a.Home, a.Dispatch, kept),
-			dispatch.Exit(tx, a.Home, a.Dispatch, exit, redact(tail.Data)))
-	})
-}
 
 // pursue looks again, ever less often, at a start whose outcome is open, until
 // its receipt says what became of it. home is as in Attachment.

@@ -73,7 +73,7 @@ func (m *machine) hubOf(st store.Store) *work.Service {
 	jobs := group.New(context.Background())
 	m.t.Cleanup(func() { jobs.Stop(10 * time.Millisecond) })
 	return work.New(work.Config{
-		Store: st, Gate: receipt.NewGate(st, jobs.Go), Terminals: m.terms, Git: m.trees, Agents: launchers{}, Authority: authority{}, Transcripts: m.notes,
+		Store: st, Gate: receipt.NewGate(st, jobs.Go), Terminals: m.terms, Git: m.trees, Agents: launchers{}, Console: launchers{}, Authority: authority{}, Transcripts: m.notes,
 		Bus: m.bus, Spawn: jobs.Go, Name: "mac", Bin: "/bin/wavehub", StoreID: "store_1", Epoch: 1, Log: slog.New(slog.DiscardHandler),
 		CursorKey: []byte("key"), AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false },
 	})
@@ -157,7 +157,8 @@ type process struct {
 	in     hub.Incarnation
 	exited chan struct{} // closed at its end
 	code   int
-	does   string // of a verification: see verifiers
+	does   string  // of a verification: see verifiers
+	screen *screen // of a pseudo terminal, nil for pipes
 }
 
 // terminals launches fake processes; each launch is counted.
@@ -173,6 +174,9 @@ func (ts *terminals) Launch(_ context.Context, s hub.LaunchSpec) (hub.Incarnatio
 	defer ts.mu.Unlock()
 	ts.launches++
 	p := &process{in: hub.Incarnation{Terminal: s.Terminal, Nonce: "n", PID: ts.launches}, exited: make(chan struct{})}
+	if s.PTY != nil {
+		p.screen = newScreen(*s.PTY)
+	}
 	ts.live[s.Terminal] = p
 	return p.in, nil
 }
@@ -319,3 +323,4 @@ func (authority) WriteFile(hub.Attachment, string) (string, error) {
 	return "/private/dispatch.json", nil
 }
 func (authority) Private(hub.TerminalID) (string, error) { return "/private", nil }
+func (authority) Open(hub.TerminalID) (string, error)    { return "/private/dispatch.json", nil }

@@ -1162,6 +1162,111 @@ func (e TaskUpdateState) Valid() bool {
 	}
 }
 
+// Defines values for TerminalRole.
+const (
+	TerminalRoleAgent  TerminalRole = "agent"
+	TerminalRoleSetup  TerminalRole = "setup"
+	TerminalRoleShell  TerminalRole = "shell"
+	TerminalRoleVerify TerminalRole = "verify"
+)
+
+// Valid indicates whether the value is a known member of the TerminalRole enum.
+func (e TerminalRole) Valid() bool {
+	switch e {
+	case TerminalRoleAgent:
+		return true
+	case TerminalRoleSetup:
+		return true
+	case TerminalRoleShell:
+		return true
+	case TerminalRoleVerify:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerminalClosedProcessAction.
+const (
+	TerminalClosedProcessActionEnded   TerminalClosedProcessAction = "ended"
+	TerminalClosedProcessActionNone    TerminalClosedProcessAction = "none"
+	TerminalClosedProcessActionUnknown TerminalClosedProcessAction = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the TerminalClosedProcessAction enum.
+func (e TerminalClosedProcessAction) Valid() bool {
+	switch e {
+	case TerminalClosedProcessActionEnded:
+		return true
+	case TerminalClosedProcessActionNone:
+		return true
+	case TerminalClosedProcessActionUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerminalClosedState.
+const (
+	TerminalClosedStateClosed         TerminalClosedState = "closed"
+	TerminalClosedStateOutcomeUnknown TerminalClosedState = "outcome_unknown"
+)
+
+// Valid indicates whether the value is a known member of the TerminalClosedState enum.
+func (e TerminalClosedState) Valid() bool {
+	switch e {
+	case TerminalClosedStateClosed:
+		return true
+	case TerminalClosedStateOutcomeUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerminalReceiptState.
+const (
+	TerminalReceiptStateFailed         TerminalReceiptState = "failed"
+	TerminalReceiptStateOutcomeUnknown TerminalReceiptState = "outcome_unknown"
+	TerminalReceiptStateReady          TerminalReceiptState = "ready"
+)
+
+// Valid indicates whether the value is a known member of the TerminalReceiptState enum.
+func (e TerminalReceiptState) Valid() bool {
+	switch e {
+	case TerminalReceiptStateFailed:
+		return true
+	case TerminalReceiptStateOutcomeUnknown:
+		return true
+	case TerminalReceiptStateReady:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TerminalSentState.
+const (
+	TerminalSentStateFailed         TerminalSentState = "failed"
+	TerminalSentStateOutcomeUnknown TerminalSentState = "outcome_unknown"
+	TerminalSentStateSent           TerminalSentState = "sent"
+)
+
+// Valid indicates whether the value is a known member of the TerminalSentState enum.
+func (e TerminalSentState) Valid() bool {
+	switch e {
+	case TerminalSentStateFailed:
+		return true
+	case TerminalSentStateOutcomeUnknown:
+		return true
+	case TerminalSentStateSent:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TranscriptBlockKind.
 const (
 	TranscriptBlockKindImageRef   TranscriptBlockKind = "image_ref"
@@ -1351,6 +1456,30 @@ func (e ListMailboxParamsMode) Valid() bool {
 	case All:
 		return true
 	case Peek:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WaitTerminalParamsFor.
+const (
+	WaitTerminalParamsForExit   WaitTerminalParamsFor = "exit"
+	WaitTerminalParamsForIdle   WaitTerminalParamsFor = "idle"
+	WaitTerminalParamsForOutput WaitTerminalParamsFor = "output"
+	WaitTerminalParamsForText   WaitTerminalParamsFor = "text"
+)
+
+// Valid indicates whether the value is a known member of the WaitTerminalParamsFor enum.
+func (e WaitTerminalParamsFor) Valid() bool {
+	switch e {
+	case WaitTerminalParamsForExit:
+		return true
+	case WaitTerminalParamsForIdle:
+		return true
+	case WaitTerminalParamsForOutput:
+		return true
+	case WaitTerminalParamsForText:
 		return true
 	default:
 		return false
@@ -2244,6 +2373,220 @@ type TaskUpdate struct {
 // TaskUpdateState defines model for TaskUpdate.State.
 type TaskUpdateState string
 
+// Terminal defines model for Terminal.
+type Terminal struct {
+	Agent *string `json:"agent"`
+
+	// Busy That Dispatch is live and owns the terminal.
+	Busy      bool   `json:"busy"`
+	CreatedAt string `json:"created_at"`
+	Dir       string `json:"dir"`
+
+	// DispatchId Attached to it last.
+	DispatchId *string      `json:"dispatch_id"`
+	EndedAt    *string      `json:"ended_at"`
+	ExitCode   *int         `json:"exit_code"`
+	Name       *string      `json:"name"`
+	Process    Liveness     `json:"process"`
+	Role       TerminalRole `json:"role"`
+
+	// Size Null for a process with pipes.
+	Size       *TerminalSize `json:"size"`
+	TerminalId string        `json:"terminal_id"`
+	WorktreeId *string       `json:"worktree_id"`
+}
+
+// TerminalRole defines model for Terminal.Role.
+type TerminalRole string
+
+// TerminalClose defines model for TerminalClose.
+type TerminalClose struct {
+	// GraceMs Between the polite and the forced end; default by launcher.
+	GraceMs int64 `json:"grace_ms,omitempty"`
+
+	// TimeoutMs How long to wait for the proof; default 30000.
+	TimeoutMs int64 `json:"timeout_ms,omitempty"`
+}
+
+// TerminalClosed defines model for TerminalClosed.
+type TerminalClosed struct {
+	AlreadyClosed bool                        `json:"already_closed"`
+	ExitCode      *int                        `json:"exit_code"`
+	LastError     *string                     `json:"last_error"`
+	Mutation      Mutation                    `json:"mutation"`
+	NextCommands  Commands                    `json:"next_commands"`
+	ProcessAction TerminalClosedProcessAction `json:"process_action"`
+	State         TerminalClosedState         `json:"state"`
+	TerminalId    string                      `json:"terminal_id"`
+}
+
+// TerminalClosedProcessAction defines model for TerminalClosed.ProcessAction.
+type TerminalClosedProcessAction string
+
+// TerminalClosedState defines model for TerminalClosed.State.
+type TerminalClosedState string
+
+// TerminalCreate defines model for TerminalCreate.
+type TerminalCreate struct {
+	// Agent Launcher to start without a prompt; without agent and command it is the user's shell.
+	Agent string `json:"agent,omitempty"`
+
+	// Cols Default 120.
+	Cols int `json:"cols,omitempty"`
+
+	// Command Command line for the platform's shell.
+	Command string `json:"command,omitempty"`
+
+	// CurrentDir The caller's folder: what current and neither of the two mean.
+	CurrentDir string `json:"current_dir,omitempty"`
+
+	// Dir An absolute folder, instead of worktree.
+	Dir string `json:"dir,omitempty"`
+
+	// Name For people.
+	Name string `json:"name,omitempty"`
+
+	// Rows Default 40.
+	Rows int `json:"rows,omitempty"`
+
+	// Worktree An existing one: current, id:…, path:… or a name.
+	Worktree string `json:"worktree,omitempty"`
+}
+
+// TerminalDetail defines model for TerminalDetail.
+type TerminalDetail struct {
+	Observation struct {
+		// Activity idle, working or blocked, as the process says.
+		Activity     *string `json:"activity"`
+		ExitCode     *int    `json:"exit_code"`
+		LastOutputAt *string `json:"last_output_at"`
+
+		// OutputBytes Ever written.
+		OutputBytes int64    `json:"output_bytes"`
+		Process     Liveness `json:"process"`
+
+		// Signal That ended the process, if one did.
+		Signal string        `json:"signal,omitempty"`
+		Size   *TerminalSize `json:"size"`
+
+		// Title The process's own.
+		Title *string `json:"title"`
+	} `json:"observation"`
+	Terminal Terminal `json:"terminal"`
+}
+
+// TerminalOutput defines model for TerminalOutput.
+type TerminalOutput struct {
+	// Data Base64.
+	Data []byte `json:"data"`
+
+	// Ended The process is gone, and this is the last of its output.
+	Ended bool `json:"ended"`
+
+	// First The oldest byte that is kept.
+	First int64 `json:"first"`
+
+	// From Where data begins: later than asked for where that is kept no more.
+	From int64 `json:"from"`
+
+	// Next from of the next call.
+	Next       int64  `json:"next"`
+	TerminalId string `json:"terminal_id"`
+
+	// Total Bytes ever written.
+	Total int64 `json:"total"`
+}
+
+// TerminalPage defines model for TerminalPage.
+type TerminalPage struct {
+	NextCursor *string    `json:"next_cursor"`
+	Terminals  []Terminal `json:"terminals"`
+}
+
+// TerminalReceipt defines model for TerminalReceipt.
+type TerminalReceipt struct {
+	FailedStage  *string              `json:"failed_stage"`
+	LastError    *string              `json:"last_error"`
+	Mutation     Mutation             `json:"mutation"`
+	NextCommands Commands             `json:"next_commands"`
+	Stage        string               `json:"stage"`
+	State        TerminalReceiptState `json:"state"`
+	Terminal     Terminal             `json:"terminal"`
+}
+
+// TerminalReceiptState defines model for TerminalReceipt.State.
+type TerminalReceiptState string
+
+// TerminalScreen defines model for TerminalScreen.
+type TerminalScreen struct {
+	// CursorCol From 0.
+	CursorCol int `json:"cursor_col"`
+
+	// CursorRow From 0.
+	CursorRow int      `json:"cursor_row"`
+	Lines     []string `json:"lines"`
+	Process   Liveness `json:"process"`
+
+	// Scrollback The lines above, oldest first.
+	Scrollback []string     `json:"scrollback"`
+	Size       TerminalSize `json:"size"`
+	TerminalId string       `json:"terminal_id"`
+	Title      *string      `json:"title"`
+
+	// Truncated Older output was left out.
+	Truncated bool `json:"truncated"`
+}
+
+// TerminalSend defines model for TerminalSend.
+type TerminalSend struct {
+	// Enter Enter at the end; after a paste it waits a moment.
+	Enter bool `json:"enter,omitempty"`
+
+	// Keys After the text: enter, esc, ctrl-c, up and so on.
+	Keys []string `json:"keys,omitempty"`
+
+	// Paste The text is a paste, in brackets if the process asked for them.
+	Paste bool `json:"paste,omitempty"`
+
+	// Text At most 64 KiB.
+	Text string `json:"text,omitempty"`
+}
+
+// TerminalSent defines model for TerminalSent.
+type TerminalSent struct {
+	Bytes      int               `json:"bytes"`
+	LastError  *string           `json:"last_error"`
+	Mutation   Mutation          `json:"mutation"`
+	State      TerminalSentState `json:"state"`
+	TerminalId string            `json:"terminal_id"`
+}
+
+// TerminalSentState defines model for TerminalSent.State.
+type TerminalSentState string
+
+// TerminalSize defines model for TerminalSize.
+type TerminalSize struct {
+	Cols int `json:"cols"`
+	Rows int `json:"rows"`
+}
+
+// TerminalWait defines model for TerminalWait.
+type TerminalWait struct {
+	ExitCode *int `json:"exit_code"`
+
+	// Line That matched.
+	Line    *string  `json:"line"`
+	Met     bool     `json:"met"`
+	Process Liveness `json:"process"`
+
+	// Source What idle rests on: title or quiescence.
+	Source     *string `json:"source"`
+	TerminalId string  `json:"terminal_id"`
+
+	// TimedOut Neither met nor timed_out: the process ended first.
+	TimedOut bool `json:"timed_out"`
+}
+
 // TranscriptBlock defines model for TranscriptBlock.
 type TranscriptBlock struct {
 	CallId  string              `json:"call_id,omitempty"`
@@ -2404,6 +2747,9 @@ type RunParam = string
 
 // TaskParam defines model for TaskParam.
 type TaskParam = string
+
+// TerminalParam defines model for TerminalParam.
+type TerminalParam = string
 
 // WaitMS defines model for WaitMS.
 type WaitMS = int64
@@ -2591,6 +2937,69 @@ type StartWorkerParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListTerminalsParams defines parameters for ListTerminals.
+type ListTerminalsParams struct {
+	// Live Only those whose end is not on record.
+	Live bool `form:"live,omitempty" json:"live,omitempty"`
+
+	// Worktree Only in this worktree, by id or name.
+	Worktree string `form:"worktree,omitempty" json:"worktree,omitempty"`
+
+	// Cursor next_cursor of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateTerminalParams defines parameters for CreateTerminal.
+type CreateTerminalParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// CloseTerminalParams defines parameters for CloseTerminal.
+type CloseTerminalParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SendTerminalParams defines parameters for SendTerminal.
+type SendTerminalParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ReadTerminalOutputParams defines parameters for ReadTerminalOutput.
+type ReadTerminalOutputParams struct {
+	// From Offset among all bytes ever written; default 0.
+	From int64 `form:"from,omitempty" json:"from,omitempty"`
+
+	// Limit Bytes; default 65536.
+	Limit int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// WaitMs How long to wait at most; default 0.
+	WaitMs WaitMS `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
+}
+
+// ReadScreenParams defines parameters for ReadScreen.
+type ReadScreenParams struct {
+	// Scrollback Lines above the screen; default 0.
+	Scrollback int `form:"scrollback,omitempty" json:"scrollback,omitempty"`
+}
+
+// WaitTerminalParams defines parameters for WaitTerminal.
+type WaitTerminalParams struct {
+	For WaitTerminalParamsFor `form:"for" json:"for"`
+
+	// Text RE2 that a line of the screen has to match.
+	Text string `form:"text,omitempty" json:"text,omitempty"`
+
+	// WaitMs How long to wait at most; default 0.
+	WaitMs WaitMS `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
+}
+
+// WaitTerminalParamsFor defines parameters for WaitTerminal.
+type WaitTerminalParamsFor string
+
 // ListWorktreesParams defines parameters for ListWorktrees.
 type ListWorktreesParams struct {
 	Repo string `form:"repo,omitempty" json:"repo,omitempty"`
@@ -2650,6 +3059,15 @@ type UpdateTaskJSONRequestBody = TaskUpdate
 
 // StartWorkerJSONRequestBody defines body for StartWorker for application/json ContentType.
 type StartWorkerJSONRequestBody = WorkerStart
+
+// CreateTerminalJSONRequestBody defines body for CreateTerminal for application/json ContentType.
+type CreateTerminalJSONRequestBody = TerminalCreate
+
+// CloseTerminalJSONRequestBody defines body for CloseTerminal for application/json ContentType.
+type CloseTerminalJSONRequestBody = TerminalClose
+
+// SendTerminalJSONRequestBody defines body for SendTerminal for application/json ContentType.
+type SendTerminalJSONRequestBody = TerminalSend
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -3117,6 +3535,85 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/tasks/{task}/workers (the `StartWorker` operationId).
 	StartWorker(ctx context.Context, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTerminals Terminals of this hub, those of its workers too, newest first.
+	//
+	// Corresponds with GET /v1/terminals (the `ListTerminals` operationId).
+	ListTerminals(ctx context.Context, params *ListTerminalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTerminalWithBody Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+	//
+	// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+	CreateTerminalWithBody(ctx context.Context, params *CreateTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTerminal Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+	//
+	// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+	CreateTerminal(ctx context.Context, params *CreateTerminalParams, body CreateTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTerminal One terminal, and what is known of its process now.
+	//
+	// Corresponds with GET /v1/terminals/{terminal} (the `GetTerminal` operationId).
+	GetTerminal(ctx context.Context, terminal TerminalParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CloseTerminalWithBody End exactly the terminal's process tree.
+	//
+	// 200 when the end is proven or on record, 202 when it cannot be proved.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+	CloseTerminalWithBody(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CloseTerminal End exactly the terminal's process tree.
+	//
+	// 200 when the end is proven or on record, 202 when it cannot be proved.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+	CloseTerminal(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, body CloseTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendTerminalWithBody Write as a keyboard would, at most once.
+	//
+	// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+	SendTerminalWithBody(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SendTerminal Write as a keyboard would, at most once.
+	//
+	// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+	SendTerminal(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, body SendTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTerminalOutput Output as it was written, from an offset on; tokens are masked in place.
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/output (the `ReadTerminalOutput` operationId).
+	ReadTerminalOutput(ctx context.Context, terminal TerminalParam, params *ReadTerminalOutputParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadScreen What a person would see, as plain text, also after the end of the process.
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/screen (the `ReadScreen` operationId).
+	ReadScreen(ctx context.Context, terminal TerminalParam, params *ReadScreenParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// WaitTerminal Wait for the end of the process, for output, for an idle agent or for a text.
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
+	WaitTerminal(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWorktrees Worktrees that this hub made.
 	//
@@ -4077,6 +4574,195 @@ func (c *Client) StartWorkerWithBody(ctx context.Context, task TaskParam, params
 // Corresponds with POST /v1/tasks/{task}/workers (the `StartWorker` operationId).
 func (c *Client) StartWorker(ctx context.Context, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStartWorkerRequest(c.Server, task, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTerminals Terminals of this hub, those of its workers too, newest first.
+//
+// Corresponds with GET /v1/terminals (the `ListTerminals` operationId).
+func (c *Client) ListTerminals(ctx context.Context, params *ListTerminalsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTerminalsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTerminalWithBody Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+//
+// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+func (c *Client) CreateTerminalWithBody(ctx context.Context, params *CreateTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTerminalRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTerminal Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+//
+// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+func (c *Client) CreateTerminal(ctx context.Context, params *CreateTerminalParams, body CreateTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTerminalRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTerminal One terminal, and what is known of its process now.
+//
+// Corresponds with GET /v1/terminals/{terminal} (the `GetTerminal` operationId).
+func (c *Client) GetTerminal(ctx context.Context, terminal TerminalParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTerminalRequest(c.Server, terminal)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CloseTerminalWithBody End exactly the terminal's process tree.
+//
+// 200 when the end is proven or on record, 202 when it cannot be proved.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+func (c *Client) CloseTerminalWithBody(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCloseTerminalRequestWithBody(c.Server, terminal, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CloseTerminal End exactly the terminal's process tree.
+//
+// 200 when the end is proven or on record, 202 when it cannot be proved.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+func (c *Client) CloseTerminal(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, body CloseTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCloseTerminalRequest(c.Server, terminal, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendTerminalWithBody Write as a keyboard would, at most once.
+//
+// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+func (c *Client) SendTerminalWithBody(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendTerminalRequestWithBody(c.Server, terminal, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SendTerminal Write as a keyboard would, at most once.
+//
+// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+func (c *Client) SendTerminal(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, body SendTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSendTerminalRequest(c.Server, terminal, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTerminalOutput Output as it was written, from an offset on; tokens are masked in place.
+//
+// Corresponds with GET /v1/terminals/{terminal}/output (the `ReadTerminalOutput` operationId).
+func (c *Client) ReadTerminalOutput(ctx context.Context, terminal TerminalParam, params *ReadTerminalOutputParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTerminalOutputRequest(c.Server, terminal, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadScreen What a person would see, as plain text, also after the end of the process.
+//
+// Corresponds with GET /v1/terminals/{terminal}/screen (the `ReadScreen` operationId).
+func (c *Client) ReadScreen(ctx context.Context, terminal TerminalParam, params *ReadScreenParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadScreenRequest(c.Server, terminal, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// WaitTerminal Wait for the end of the process, for output, for an idle agent or for a text.
+//
+// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
+func (c *Client) WaitTerminal(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewWaitTerminalRequest(c.Server, terminal, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6121,6 +6807,490 @@ func NewStartWorkerRequestWithBody(server string, task TaskParam, params *StartW
 	return req, nil
 }
 
+// NewListTerminalsRequest constructs an http.Request for the ListTerminals method
+func NewListTerminalsRequest(server string, params *ListTerminalsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "live", params.Live, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "worktree", params.Worktree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateTerminalRequest calls the generic CreateTerminal builder with application/json body
+func NewCreateTerminalRequest(server string, params *CreateTerminalParams, body CreateTerminalJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTerminalRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateTerminalRequestWithBody constructs an http.Request for the CreateTerminal method, with any body, and a specified content type
+func NewCreateTerminalRequestWithBody(server string, params *CreateTerminalParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewGetTerminalRequest constructs an http.Request for the GetTerminal method
+func NewGetTerminalRequest(server string, terminal TerminalParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCloseTerminalRequest calls the generic CloseTerminal builder with application/json body
+func NewCloseTerminalRequest(server string, terminal TerminalParam, params *CloseTerminalParams, body CloseTerminalJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCloseTerminalRequestWithBody(server, terminal, params, "application/json", bodyReader)
+}
+
+// NewCloseTerminalRequestWithBody constructs an http.Request for the CloseTerminal method, with any body, and a specified content type
+func NewCloseTerminalRequestWithBody(server string, terminal TerminalParam, params *CloseTerminalParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s/close", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewSendTerminalRequest calls the generic SendTerminal builder with application/json body
+func NewSendTerminalRequest(server string, terminal TerminalParam, params *SendTerminalParams, body SendTerminalJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSendTerminalRequestWithBody(server, terminal, params, "application/json", bodyReader)
+}
+
+// NewSendTerminalRequestWithBody constructs an http.Request for the SendTerminal method, with any body, and a specified content type
+func NewSendTerminalRequestWithBody(server string, terminal TerminalParam, params *SendTerminalParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s/input", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewReadTerminalOutputRequest constructs an http.Request for the ReadTerminalOutput method
+func NewReadTerminalOutputRequest(server string, terminal TerminalParam, params *ReadTerminalOutputParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s/output", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadScreenRequest constructs an http.Request for the ReadScreen method
+func NewReadScreenRequest(server string, terminal TerminalParam, params *ReadScreenParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s/screen", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "scrollback", params.Scrollback, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewWaitTerminalRequest constructs an http.Request for the WaitTerminal method
+func NewWaitTerminalRequest(server string, terminal TerminalParam, params *WaitTerminalParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "terminal", terminal, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/terminals/%s/wait", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "for", params.For, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "text", params.Text, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListWorktreesRequest constructs an http.Request for the ListWorktrees method
 func NewListWorktreesRequest(server string, params *ListWorktreesParams) (*http.Request, error) {
 	var err error
@@ -6669,6 +7839,95 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/tasks/{task}/workers (the `StartWorker` operationId).
 	StartWorkerWithResponse(ctx context.Context, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*StartWorkerResponse, error)
+
+	// ListTerminalsWithResponse Terminals of this hub, those of its workers too, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/terminals (the `ListTerminals` operationId).
+	ListTerminalsWithResponse(ctx context.Context, params *ListTerminalsParams, reqEditors ...RequestEditorFn) (*ListTerminalsResponse, error)
+
+	// CreateTerminalWithBodyWithResponse Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+	//
+	// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+	CreateTerminalWithBodyWithResponse(ctx context.Context, params *CreateTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTerminalResponse, error)
+
+	// CreateTerminalWithResponse Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+	//
+	// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+	CreateTerminalWithResponse(ctx context.Context, params *CreateTerminalParams, body CreateTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTerminalResponse, error)
+
+	// GetTerminalWithResponse One terminal, and what is known of its process now.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/terminals/{terminal} (the `GetTerminal` operationId).
+	GetTerminalWithResponse(ctx context.Context, terminal TerminalParam, reqEditors ...RequestEditorFn) (*GetTerminalResponse, error)
+
+	// CloseTerminalWithBodyWithResponse End exactly the terminal's process tree.
+	//
+	// 200 when the end is proven or on record, 202 when it cannot be proved.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+	CloseTerminalWithBodyWithResponse(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CloseTerminalResponse, error)
+
+	// CloseTerminalWithResponse End exactly the terminal's process tree.
+	//
+	// 200 when the end is proven or on record, 202 when it cannot be proved.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+	CloseTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, body CloseTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*CloseTerminalResponse, error)
+
+	// SendTerminalWithBodyWithResponse Write as a keyboard would, at most once.
+	//
+	// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+	SendTerminalWithBodyWithResponse(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendTerminalResponse, error)
+
+	// SendTerminalWithResponse Write as a keyboard would, at most once.
+	//
+	// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+	SendTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, body SendTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*SendTerminalResponse, error)
+
+	// ReadTerminalOutputWithResponse Output as it was written, from an offset on; tokens are masked in place.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/output (the `ReadTerminalOutput` operationId).
+	ReadTerminalOutputWithResponse(ctx context.Context, terminal TerminalParam, params *ReadTerminalOutputParams, reqEditors ...RequestEditorFn) (*ReadTerminalOutputResponse, error)
+
+	// ReadScreenWithResponse What a person would see, as plain text, also after the end of the process.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/screen (the `ReadScreen` operationId).
+	ReadScreenWithResponse(ctx context.Context, terminal TerminalParam, params *ReadScreenParams, reqEditors ...RequestEditorFn) (*ReadScreenResponse, error)
+
+	// WaitTerminalWithResponse Wait for the end of the process, for output, for an idle agent or for a text.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
+	WaitTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*WaitTerminalResponse, error)
 
 	// ListWorktreesWithResponse Worktrees that this hub made.
 	//
@@ -8605,6 +9864,411 @@ func (r StartWorkerResponse) ContentType() string {
 	return ""
 }
 
+type ListTerminalsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTerminalsResponse) GetJSON200() *TerminalPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListTerminalsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTerminalsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTerminalsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTerminalsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTerminalsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateTerminalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *TerminalReceipt
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *TerminalReceipt
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateTerminalResponse) GetJSON201() *TerminalReceipt {
+	return r.JSON201
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CreateTerminalResponse) GetJSON202() *TerminalReceipt {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateTerminalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateTerminalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateTerminalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateTerminalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetTerminalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalDetail
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetTerminalResponse) GetJSON200() *TerminalDetail {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetTerminalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetTerminalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetTerminalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetTerminalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CloseTerminalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalClosed
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *TerminalClosed
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CloseTerminalResponse) GetJSON200() *TerminalClosed {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CloseTerminalResponse) GetJSON202() *TerminalClosed {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CloseTerminalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CloseTerminalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CloseTerminalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CloseTerminalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CloseTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SendTerminalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalSent
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *TerminalSent
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SendTerminalResponse) GetJSON200() *TerminalSent {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r SendTerminalResponse) GetJSON202() *TerminalSent {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SendTerminalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SendTerminalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SendTerminalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SendTerminalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SendTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTerminalOutputResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalOutput
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTerminalOutputResponse) GetJSON200() *TerminalOutput {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReadTerminalOutputResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTerminalOutputResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTerminalOutputResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTerminalOutputResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTerminalOutputResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadScreenResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalScreen
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadScreenResponse) GetJSON200() *TerminalScreen {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReadScreenResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadScreenResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadScreenResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadScreenResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadScreenResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type WaitTerminalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TerminalWait
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r WaitTerminalResponse) GetJSON200() *TerminalWait {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r WaitTerminalResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r WaitTerminalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r WaitTerminalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r WaitTerminalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r WaitTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListWorktreesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9432,6 +11096,161 @@ func (c *ClientWithResponses) StartWorkerWithResponse(ctx context.Context, task 
 		return nil, err
 	}
 	return ParseStartWorkerResponse(rsp)
+}
+
+// ListTerminalsWithResponse Terminals of this hub, those of its workers too, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/terminals (the `ListTerminals` operationId).
+func (c *ClientWithResponses) ListTerminalsWithResponse(ctx context.Context, params *ListTerminalsParams, reqEditors ...RequestEditorFn) (*ListTerminalsResponse, error) {
+	rsp, err := c.ListTerminals(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTerminalsResponse(rsp)
+}
+
+// CreateTerminalWithBodyWithResponse Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+//
+// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+func (c *ClientWithResponses) CreateTerminalWithBodyWithResponse(ctx context.Context, params *CreateTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTerminalResponse, error) {
+	rsp, err := c.CreateTerminalWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTerminalResponse(rsp)
+}
+
+// CreateTerminalWithResponse Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+//
+// 201 with a receipt whose state is ready or failed; 202 with the same receipt when it is not known whether the process runs.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals (the `CreateTerminal` operationId).
+func (c *ClientWithResponses) CreateTerminalWithResponse(ctx context.Context, params *CreateTerminalParams, body CreateTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTerminalResponse, error) {
+	rsp, err := c.CreateTerminal(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTerminalResponse(rsp)
+}
+
+// GetTerminalWithResponse One terminal, and what is known of its process now.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/terminals/{terminal} (the `GetTerminal` operationId).
+func (c *ClientWithResponses) GetTerminalWithResponse(ctx context.Context, terminal TerminalParam, reqEditors ...RequestEditorFn) (*GetTerminalResponse, error) {
+	rsp, err := c.GetTerminal(ctx, terminal, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetTerminalResponse(rsp)
+}
+
+// CloseTerminalWithBodyWithResponse End exactly the terminal's process tree.
+//
+// 200 when the end is proven or on record, 202 when it cannot be proved.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+func (c *ClientWithResponses) CloseTerminalWithBodyWithResponse(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CloseTerminalResponse, error) {
+	rsp, err := c.CloseTerminalWithBody(ctx, terminal, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCloseTerminalResponse(rsp)
+}
+
+// CloseTerminalWithResponse End exactly the terminal's process tree.
+//
+// 200 when the end is proven or on record, 202 when it cannot be proved.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals/{terminal}/close (the `CloseTerminal` operationId).
+func (c *ClientWithResponses) CloseTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *CloseTerminalParams, body CloseTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*CloseTerminalResponse, error) {
+	rsp, err := c.CloseTerminal(ctx, terminal, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCloseTerminalResponse(rsp)
+}
+
+// SendTerminalWithBodyWithResponse Write as a keyboard would, at most once.
+//
+// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+func (c *ClientWithResponses) SendTerminalWithBodyWithResponse(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SendTerminalResponse, error) {
+	rsp, err := c.SendTerminalWithBody(ctx, terminal, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendTerminalResponse(rsp)
+}
+
+// SendTerminalWithResponse Write as a keyboard would, at most once.
+//
+// 200 with state sent, or failed when nothing was written; 202 when it is not known: it is never written again.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/terminals/{terminal}/input (the `SendTerminal` operationId).
+func (c *ClientWithResponses) SendTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *SendTerminalParams, body SendTerminalJSONRequestBody, reqEditors ...RequestEditorFn) (*SendTerminalResponse, error) {
+	rsp, err := c.SendTerminal(ctx, terminal, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSendTerminalResponse(rsp)
+}
+
+// ReadTerminalOutputWithResponse Output as it was written, from an offset on; tokens are masked in place.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/terminals/{terminal}/output (the `ReadTerminalOutput` operationId).
+func (c *ClientWithResponses) ReadTerminalOutputWithResponse(ctx context.Context, terminal TerminalParam, params *ReadTerminalOutputParams, reqEditors ...RequestEditorFn) (*ReadTerminalOutputResponse, error) {
+	rsp, err := c.ReadTerminalOutput(ctx, terminal, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTerminalOutputResponse(rsp)
+}
+
+// ReadScreenWithResponse What a person would see, as plain text, also after the end of the process.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/terminals/{terminal}/screen (the `ReadScreen` operationId).
+func (c *ClientWithResponses) ReadScreenWithResponse(ctx context.Context, terminal TerminalParam, params *ReadScreenParams, reqEditors ...RequestEditorFn) (*ReadScreenResponse, error) {
+	rsp, err := c.ReadScreen(ctx, terminal, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadScreenResponse(rsp)
+}
+
+// WaitTerminalWithResponse Wait for the end of the process, for output, for an idle agent or for a text.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
+func (c *ClientWithResponses) WaitTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*WaitTerminalResponse, error) {
+	rsp, err := c.WaitTerminal(ctx, terminal, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWaitTerminalResponse(rsp)
 }
 
 // ListWorktreesWithResponse Worktrees that this hub made.
@@ -10783,6 +12602,291 @@ func ParseStartWorkerResponse(rsp *http.Response) (*StartWorkerResponse, error) 
 	return response, nil
 }
 
+// ParseListTerminalsResponse parses an HTTP response from a ListTerminalsWithResponse call
+func ParseListTerminalsResponse(rsp *http.Response) (*ListTerminalsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTerminalsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateTerminalResponse parses an HTTP response from a CreateTerminalWithResponse call
+func ParseCreateTerminalResponse(rsp *http.Response) (*CreateTerminalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateTerminalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest TerminalReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest TerminalReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetTerminalResponse parses an HTTP response from a GetTerminalWithResponse call
+func ParseGetTerminalResponse(rsp *http.Response) (*GetTerminalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetTerminalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCloseTerminalResponse parses an HTTP response from a CloseTerminalWithResponse call
+func ParseCloseTerminalResponse(rsp *http.Response) (*CloseTerminalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CloseTerminalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalClosed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest TerminalClosed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSendTerminalResponse parses an HTTP response from a SendTerminalWithResponse call
+func ParseSendTerminalResponse(rsp *http.Response) (*SendTerminalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SendTerminalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalSent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest TerminalSent
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTerminalOutputResponse parses an HTTP response from a ReadTerminalOutputWithResponse call
+func ParseReadTerminalOutputResponse(rsp *http.Response) (*ReadTerminalOutputResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTerminalOutputResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalOutput
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadScreenResponse parses an HTTP response from a ReadScreenWithResponse call
+func ParseReadScreenResponse(rsp *http.Response) (*ReadScreenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadScreenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalScreen
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseWaitTerminalResponse parses an HTTP response from a WaitTerminalWithResponse call
+func ParseWaitTerminalResponse(rsp *http.Response) (*WaitTerminalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &WaitTerminalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TerminalWait
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListWorktreesResponse parses an HTTP response from a ListWorktreesWithResponse call
 func ParseListWorktreesResponse(rsp *http.Response) (*ListWorktreesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -10939,6 +13043,30 @@ type ServerInterface interface {
 	// StartWorker Start a worker for the Task and wait until it is ready, failed or unknown.
 	// (POST /v1/tasks/{task}/workers)
 	StartWorker(w http.ResponseWriter, r *http.Request, task TaskParam, params StartWorkerParams)
+	// ListTerminals Terminals of this hub, those of its workers too, newest first.
+	// (GET /v1/terminals)
+	ListTerminals(w http.ResponseWriter, r *http.Request, params ListTerminalsParams)
+	// CreateTerminal Run an agent, a command line or the user's shell in a terminal of its own, without a Dispatch.
+	// (POST /v1/terminals)
+	CreateTerminal(w http.ResponseWriter, r *http.Request, params CreateTerminalParams)
+	// GetTerminal One terminal, and what is known of its process now.
+	// (GET /v1/terminals/{terminal})
+	GetTerminal(w http.ResponseWriter, r *http.Request, terminal TerminalParam)
+	// CloseTerminal End exactly the terminal's process tree.
+	// (POST /v1/terminals/{terminal}/close)
+	CloseTerminal(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params CloseTerminalParams)
+	// SendTerminal Write as a keyboard would, at most once.
+	// (POST /v1/terminals/{terminal}/input)
+	SendTerminal(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params SendTerminalParams)
+	// ReadTerminalOutput Output as it was written, from an offset on; tokens are masked in place.
+	// (GET /v1/terminals/{terminal}/output)
+	ReadTerminalOutput(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params ReadTerminalOutputParams)
+	// ReadScreen What a person would see, as plain text, also after the end of the process.
+	// (GET /v1/terminals/{terminal}/screen)
+	ReadScreen(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params ReadScreenParams)
+	// WaitTerminal Wait for the end of the process, for output, for an idle agent or for a text.
+	// (GET /v1/terminals/{terminal}/wait)
+	WaitTerminal(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params WaitTerminalParams)
 	// ListWorktrees Worktrees that this hub made.
 	// (GET /v1/worktrees)
 	ListWorktrees(w http.ResponseWriter, r *http.Request, params ListWorktreesParams)
@@ -12563,6 +14691,423 @@ func (siw *ServerInterfaceWrapper) StartWorker(w http.ResponseWriter, r *http.Re
 	handler.ServeHTTP(w, r)
 }
 
+// ListTerminals operation middleware
+func (siw *ServerInterfaceWrapper) ListTerminals(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListTerminalsParams
+
+	// ------------- Optional query parameter "live" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "live", r.URL.Query(), &params.Live, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "live"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "live", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "worktree" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "worktree", r.URL.Query(), &params.Worktree, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "worktree"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "worktree", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListTerminals(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateTerminal operation middleware
+func (siw *ServerInterfaceWrapper) CreateTerminal(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateTerminalParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateTerminal(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetTerminal operation middleware
+func (siw *ServerInterfaceWrapper) GetTerminal(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetTerminal(w, r, terminal)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CloseTerminal operation middleware
+func (siw *ServerInterfaceWrapper) CloseTerminal(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CloseTerminalParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CloseTerminal(w, r, terminal, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SendTerminal operation middleware
+func (siw *ServerInterfaceWrapper) SendTerminal(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SendTerminalParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SendTerminal(w, r, terminal, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReadTerminalOutput operation middleware
+func (siw *ServerInterfaceWrapper) ReadTerminalOutput(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReadTerminalOutputParams
+
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", r.URL.Query(), &params.From, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "from"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "from", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "wait_ms" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait_ms", r.URL.Query(), &params.WaitMs, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait_ms"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait_ms", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReadTerminalOutput(w, r, terminal, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReadScreen operation middleware
+func (siw *ServerInterfaceWrapper) ReadScreen(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReadScreenParams
+
+	// ------------- Optional query parameter "scrollback" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "scrollback", r.URL.Query(), &params.Scrollback, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "scrollback"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "scrollback", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReadScreen(w, r, terminal, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// WaitTerminal operation middleware
+func (siw *ServerInterfaceWrapper) WaitTerminal(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "terminal" -------------
+	var terminal TerminalParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "terminal", chi.URLParam(r, "terminal"), &terminal, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "terminal", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params WaitTerminalParams
+
+	// ------------- Required query parameter "for" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "for", r.URL.Query(), &params.For, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "for"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "for", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "text" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "text", r.URL.Query(), &params.Text, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "text"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "text", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "wait_ms" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait_ms", r.URL.Query(), &params.WaitMs, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait_ms"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait_ms", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.WaitTerminal(w, r, terminal, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListWorktrees operation middleware
 func (siw *ServerInterfaceWrapper) ListWorktrees(w http.ResponseWriter, r *http.Request) {
 
@@ -12847,6 +15392,30 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/worktrees", wrapper.ListWorktrees)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/terminals", wrapper.ListTerminals)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/terminals", wrapper.CreateTerminal)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/terminals/{terminal}", wrapper.GetTerminal)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/terminals/{terminal}/screen", wrapper.ReadScreen)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/terminals/{terminal}/output", wrapper.ReadTerminalOutput)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/terminals/{terminal}/wait", wrapper.WaitTerminal)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/terminals/{terminal}/input", wrapper.SendTerminal)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/terminals/{terminal}/close", wrapper.CloseTerminal)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/peers", wrapper.ListPeers)
 	})
 	r.Group(func(r chi.Router) {
@@ -12867,198 +15436,230 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3tkts2suiroHRvVZJz6PlwHJ+9Mz9u2U6y8d147WP7bH7ELhVEtiRkKIAGwJnRcU3VPs0+2D7JLXQD",
-	"JEiBlDSjmTh78iMeSSQ+Gt2N/u7Pk1ytKiVBWjM5+zypuOYrsKDx0zNprkD/woV99c59LsDkWlRWKDk5",
-	"m/ykrlip5IJZxa64sIxbtlLGnrMC5rwuLXt64v7L2AlTslyzUqkLczTJJsK9/qkGvZ5kE8lXMDmbuBGm",
-	"KzPJJiZfwoq7+eZKr7idnE2EtE+fTLLJil+LVb2anPmRJysh6YuTbGLXFdCzsAA9uckm148W6pH7+pG5",
-	"ENUjhSvn5aNKuYf05GzOSwM32eS5un7jdr65SV3Lsw/1ycm3uSjwX2BKs0KYitt82fspbK3idtnubKau",
-	"J9lEw6daaCgmZ1bXEO9yxa9/Brmwy8nZn9ptGKuFXExubrLJi1obpTfXJuHaTnP8kak5s0tgFV8Am8Fc",
-	"aRgCNL0wGVjBd6ePU0v43m+4gVJinwEou2726ZPUTC8LWFXKgszXf4F14kDg0/Sff/8H47Jgj5+yfMk1",
-	"zx3CNvtdAi9At+uKRnzkhtxrOT+LlbDNhnugLPHH3niEj4872Hm6iZ032eQVGMMXMAbTFT1yN5C+reXY",
-	"HLqWdxv/PTcXYxNYbi7uNsPtWdDJw/Ebt1ANplLSALLPN1rNSkCo5EpakIhIvKpKkXO3g+OKnvj334zb",
-	"zudoKf9bw3xyNvlfxy1/PqZfzXEYF2fsAuSXJbfsCqRlV1rJRYZkcuW+tIoVijmWcYQg9YMhm1/4pVVa",
-	"VaCtoOXPalHaqcCF+b3OlCqBS8db81IZKKYzyHltIEGn3MIUCQQKxzI/1cryKVwveW0sFJMAv1/DOWcT",
-	"WZfl5OMebNuvoZZWlJsreGe5toZxDUzDvDZQMHzSMUrp0KI57oJbeGTFCnZaVYua+yxVraoSaGWf+xju",
-	"ThHRdbpSBSQfWAlj3J8bu/xluWbCspxLqSybAXMbPToIeN1iEBOEhZVJLst/wbXma/eZiCvxYKXVInnB",
-	"PpsZVdYWzplbH7tagga3IWGY3/NhNnMJ2njo9xZg8OYsubHMgrFsrmpZMGEPMe9NzPZ+JfBkLWUFGPcQ",
-	"oAVXe/AdFOqh/gY1fmxORs1+g9y6E0Aq/+EycKGiELTkNxHR46KzHh8ouOWbYHu/BPb/3r3+K7PIXZbA",
-	"lkpdsIVCuEUc/fTkyZ+++4+n2SZOQFjM5sgOUEGmceNmjNMxcbeLrwx78fNLtuTGH1PvAlkJ2cyeuk7i",
-	"I6FFjAPsLZi6THDIIPFMRZFE+gshixTFBoDVM2Yd0IRDOn3OlF2Cdn8yqeyyg/pDy4+X4Ccc3MsbJ0ls",
-	"bAIh2iXzscuHLosU6bfSaAuMg1GOX2V3msGdvge8Y9J73XmHq9rywLHHXngVnksuehINlFwwKlmJtTbf",
-	"35350VhTL0120PVOF0RivAj9NZh6BdNcrVZ8kBCcHGaYkkjhXDKuF/XKCTCXkFtHFLCq7JopmYMjGnc5",
-	"0HO4JZTudr6d7FIDL4aW6wSAYqpqmxJ4eicb7TweNkB6kgJ5PMMGcJKYURfCvlVXCdzIByUJbjuS7KZo",
-	"kxBeOgOgqHptk4MvQIJuaGJDXN7UwCstZC4qXiaG6xOLg4rfWPxiZ9YUmJ47/jfEovenYTqaklhiF2Ff",
-	"S0DuDDxfMn+yGRPSIabQTOmih5FjM74Dab0GuImrPdiEFW1hJc+FLLyQ2IVCrqTDNj216gISMtDVMndK",
-	"tZfBkNa4pNsovIq3reUXIJm6BJ0xA8AM5Brs1Fhu4SBS2t4Ipms5RM+dxZ19noB0ituvkznIHGKKG0BI",
-	"P3RnUVkflKljeLGE/GJPIYvTG91j+R5KcQl6zUTh9DeeX0h1VUKxADYX2uwt+mTeYhEbKr7bYqegb0yK",
-	"e4MkvfvCCe9wCZo0TWGYBltrSXrITsTgCeG9m/wGN/WSXjt9usnGg+p+d4196PCGuEl0Age6QnMucyjL",
-	"eLiOlq2kBOSJ01IZO/RQLeOforMrPAYd+srfXV4cZHHZLXlzVfL1ELhGuMHo7U44JeRiOoOlF9q3Mp8h",
-	"dhHDPAJYOKdoDxvTZl0M60oMLaps4sWWi+EFSRndU9tDbup9/p6U1U36mAsoB5ixqnWeNg1c8rKG7fIB",
-	"jR0eb0ZMbTdYqxMXoQZuoZjeWUrapvrBpSjcPXMYqoNrYad5xzb0a4OItxhvToIC8bSyfD2fnP06ToM/",
-	"hjduPiZtjijEX0lUX2tZMFVbxmf4f2bqPAeDBvqdV6hqm6vVgcCngZtYXL7bWFavp2p+oNHGxBd9Sfrf",
-	"uBSJT+Hz1pa7oPbBbZuNhDW20ECT7/Bhx1S4uUjvfdTEEV7LWoYbxE9/zNEZNVDMYsrvwKpFtTFO8j1Y",
-	"TjbmtAVo1927MdXMLWqnm+919ChCJQdRbTVgoOH7rX92CJqT7kLawcfAkLYghSH3kApieDysISla7HZj",
-	"UhdpIx3COBDTcpzuvyYs1HZaS3d/S/ysqooecX/Gvzh+CAVe5HMu6EbHx/EvPuOyUDKpomSTH1aVXW9V",
-	"LjZ28oPWSr/wN0jYhZCXvBTFNNhc0FVGX/1GlESwmfpvPdE14HTitihn6nrKVzOxqFVtGpKLn0I72LSW",
-	"uZJzsajpy6rkMhp4yW30KSyDlCyk0amaT02uKoiVsGgSpcVCyOlc6ZkoCnyrAnzkUl3gExoqNZXKThea",
-	"S/JBVVw4wE4rrdR8uhJm5WnDPYY3md9z/BlZUPxFw6HiL4Plp/OdB1f83acaDApy8ZdX/LL7Jm6lswjQ",
-	"KyF52X1N6QurIXp1quS04YENAOLne+MaMKa/GgdlMLbznZCXwnbXSMfcWaSqRN6Dil2qAr/iZamuIB4/",
-	"gn8DYyQrPishfIncPkIVXiIFTmd+hgY3vJ6PlFnCNIjlXuoGPYVrYdCo4m11Dj1Lkdv4RIXkuRWXEEO8",
-	"gXK83vDjrDZrMu+hfOqBHz+KR5kvuSQRHz8aqzT0vyxq8hRDe1JOqLTCrqNH/TztF1ZzSfJZTB6ekpuN",
-	"xbjOVzBF004fhdD22s5eaC4ksTRE0AaA+Gnu9h8+6FrGT2owoqh5iWqQ07CRSceLWPHrqTsVvI7MVAPP",
-	"lx3kgOvKb8WjXvuF31v7RaUhV5L447RhsVapack1hlPU0tRVpbQTCVZQCD5FlplNlsrYDhMpxRzydV7G",
-	"OJfzis9E6Q4iGsgtNvJ6t3ALcSIaSr6eBk94cwe4rSOWbex9VhcLsPGzeLURnDWslEVIO/FuWkt+yUXp",
-	"SWVZz+LjcvjlmNHc3Z3NXW/CZy8CNXdU6uL5MdIZeh7U0iiG6plhas44C+iiJHxlWMXXpeJoC+rKDUt3",
-	"z83nuyshP/kXbvYRsfHOmObBJhfuvhw1/2xyKVTJ6bRiCKYgQCO1ysSmI94ugeFMTBgWDZfw44XhzJJr",
-	"KNJeUHwCYUq22PfcXBhvb2aBUBmaFaBgVqlonsi24SdqNPD+upXB0Qq/fMdHMGzijC2E/cqw2Tq4KzOm",
-	"dDM56K9Q53OTBqgu61mD9iMwJKA74mxsV32UKr37d3WUtPv2xjFpAKKVtNmSqq0RReNXxiH2cyBdghZz",
-	"AcV0to5xaeuu8b317oj+N5wn94L/nmEOYr6e6saAGdZYcWO6EmeILEgawjcEyD87mckkHCz8eko7N2kT",
-	"pBM69rQ3XYKedV/pyN1e6CZ+cr1OQnzUnULjh6VlnT2k1ICfWkbVC5FaWzA7u8LAgBwwP5olf/zd00SA",
-	"G1zzAnKx4mXwhM6VZpzNRYmIvFIamF1yyZ4+Ya/E8+0RA2EdmV99M3ly58C1nQHfN2akNl5THAh9cNBG",
-	"j1KujGXu+uA6C9F77An7i3jOuMEAk2hHfl1de4XTVI7e8qtXTajkVmKxuobI5jtPBdfiUi8AKhMxPDbX",
-	"asUWSsgFU7KNMpRKQswGK61WlUU5TiOZKdkyCKdcSNiR7JoDGHRJ3K8lc9QWw9PWgp+EEzfWaWPBIR0I",
-	"B7YUjJjjhmz9kXV/my3hp3r2znJbm5R7tk7y1tZWMXW6y46MJobwbh7UXR91+pe5pW/ETML72ca+ojWn",
-	"IOeu101XA3Bb633jE+dCLkBXWsh0gIMTmwfssYOhjXgnHcKnQEogVIrsiTscCL0xsOBal2l/SxsJOY7l",
-	"HhhZCFsML9LQXWBGa+luJGtPqgOqzYPenD34zNJo8bJ41Vodu8ghii140TqYH2+RFdxQydlRCX2BVuV9",
-	"ff1lqa6mm3JR5Mp/cvJ/UhGT7bKjOPkGufmAFKxV6WQEYSjikF+Aaa8uupQ6Mrxawbg425P5Gp/76U5Z",
-	"Oava1p2AoEgOsrb0nv1+JEScUdQJ3t7w/P/p6ZP+Ok7x4y7ufzrWocuWLA+JS7goNBizLzfqe/Tu4iCs",
-	"hAZzdx60jUEuGjVg7M72ysJNY6vZM0SnJlUlGHS2huq0s3igZtGR9BlVBKtmPykKv014whXXMhhJdsWD",
-	"5F62efR/FpcgwXSUI3+XwrUI9gzSVwcNGkG02tRrVLFOrvxg/nMnSKc583hMqTcmjagWBmQBmnFr0Yrm",
-	"Y9p6QdWHUSA0VOV6atUD+II/7SwR8BIGdMyasCeJkZuRsXfZSgySDbzfIxJsLOrWwcTjEU7oh2/3mREa",
-	"tzjTjdRtDi8ArYPdKZrzS3seHL57XPm31XregSx6AXH+Ygsft3CTUcHaT/JaluuE8hH8JRGH+VRDTR49",
-	"O8VojzbcCRLRS7Vsf0zKES3/2VED7EdydMXaQsTofTCXcZuEGfmQwnQjcMXD2w9PBhlvT0sfz5h0N14J",
-	"ZrpSBZorby1lnp7EglMbuOdGt0pCb7zH36WGIygPirqnJ4+f7C3qRuFB3Wug8a1njAydTGkWR85FM3/7",
-	"ONvjgvlRAzxyHLi1Uz0lQ9XVEiS70sJa96+wS1VbdrUUFpipOMZSFwxMzisw92fNcvqEtlNMvd3pmFsb",
-	"cc/2LtdoeLvzPg+zr9Frq40h2kYRnRtu68PqjpUAzpmjam6VNlj7oIt4iTR/7yvfiaDCNRq4cuRui+IJ",
-	"nHBbi8Khvo+RwugMdz5liPkJHrgUc25MuPeDrodyVMSMGn8dYcjvdwVck8WzMwTbwIngosiVtFqV0S+Y",
-	"pEmxJSIfkMgjnaN7M2wJfPZO8p2Ml+2zUSxyCmyvu5FqfcOzE7BX3qXRWr6Dd4HP/B9jTuVDB7aW3Nip",
-	"qm1V298hEBJn93z4d5hdyI6Hu1Q5xgnUlZNchk5gOK2AwgN/l4jSSqvcK7djgmGjBN+0RCYGfOkhcVhd",
-	"SSYKpuYYsuzfwuRD9/nFzy+Z4aJIOuwHnFrP1xsucfLJxwnkDfdMAehgLqwDC76IUe1pZDHNb9DaBvp3",
-	"V+cxLSb5JMvB8QYylXW+FJeDwRIY38CEYQsl4ZwMnsJQTtIVN+wCKhvOHWSRjpU4pDdpW47AnJfljOcX",
-	"00PGp6NatpcTodLqUhSHSjXeO2y9CUsJfKuNX4vi6tLBJBT6FoLihrwzSZ9bM/AePMabxPeLdO/RVOME",
-	"TuysJYN4dbuFjBDhvA/vbaZpOC0fpfZAKWGOvfIyosPZd2ntm7ssrnl6r+UdwP7adXF79NzEtYhuoiyD",
-	"mPqyqNRWkB37JB+teJgbvo+QoY/EA4naVtcy5zYtLvalZjdI/MrISjqn311LiHpMMWfK2sdYFcp0Y5G3",
-	"HIPKjFoBWmeRVZcwt5hCNFea7mnx35Bm2Htb1to9PGhkgc+IbQoCDCZtDhnwuovKJm2U6cDYqWN8A8lS",
-	"E7d0Xx3MGXBgp9NtvPgYcT1UyEKVnRuq6yFtPJrJK6rv2mrCySugZH13fm2GwkpdDhhLDxod0I8J85tv",
-	"XP2N67/rOoudagiU5mzaLKwoDmCLPd0h47Oi+EK850EL3S+h/v5c4QFT91sP3kQpHuy9/zPI1Qo6MW1G",
-	"FAO81UeQxAapkyd/2q++kkcoihgZFPsdKgzl2AW9dqOkhYTc/i7qKSo6oPWhLgdjO6a2Ow7Vc6U32n+b",
-	"NZ60pXnZzmlv8fuF0KS4argEbWC7Fa6pBtIMF3bYgVzWPcIUVlSwXdrGGy3FzybeIjKEbmkd8+AXv1vK",
-	"7sIJ7WaLhEpDbo84dIMdsi7OXY9jNKAhKpbZ4/dzC3qo3McmSw1sfGyRbTIklsgIbCchlwyVM1gOiSp0",
-	"JlG5hbF1NGUZtllwfUpzTJdYcMVRFl/B1L/sbugArWwipKmg46FMacWJKE9hyx3qMfg4G3o6UnFopakj",
-	"/s9gYP8j1jp7sMoRWwJgUt7UrZL6pwjym6g1EneyS2Z/ONa0vaMTs9HWSOkq2f7GiDwwYZtbKqptkTDD",
-	"0h6I14f1787vG5LYxvPbobfz/e6BxM6ZRuUgWFLyJJYOTXKJt1CV61tGMGyTUwe9ur2N43ipXb6FSt1j",
-	"gZdQuzPAboEZnHNVFgNBscOapffIJ3h6pYYjvmxd7eLLoyEaxc1X3h4sBOqgtr/ONaCLDG51QxfbqrX4",
-	"3QZoU01yR27b5U2cdGivD0T5m+roGNUj6m6v+UfJaduo3Q122OqHRFfbN5BY8DYp7y0JKkOqXpBjkgGp",
-	"TX532r+HHA2thxpypQsoMB5FGCYVFokHjS6gAb/PofiGavja5hrJ73gVIlX9btmKFxhL4lP4D1PvmuJP",
-	"Bu/8cWnzPhTSfhsHrMh+xoRlIN1hhYAiLhnM55BbPL4VX7MZMKuFO88FF51047bKQFtdxY+MWq/cQV3t",
-	"hEO0UIsNWqS7Ni7cTimhDmamUD60BBjIzWhx1eFvFqqgizIqdxvSCw/hM07vfhKtM023rZ9u51K0W6pi",
-	"x1E4VgMWRtdcdsppTMLd0CnJUdVpraaMguJ39ekF2+4hPZ/DcvQ4Kl6EGoChJBOZWH24M46ePJxa3qMg",
-	"tHdJVlqYz1dMiAgapJ32lY4HzdpsV9gr7tpd3Fb14m0tn2PVmc37qq3EqyTs4CMNpXtvsmYXCIebnrEy",
-	"PLdPyc7bCAH11scd1iUg7Ki4WeO4LFDLW6XPzZJV9XltFfvaZ7V9c8bcU4wzX82auhQIw+Ya4JxpcD+f",
-	"YS4cVb3wj6lL0OfIb8+c2NAUP16Dja4dNxdyzBkR7EA+d48U9hWKNyhl8/Z4W8vQf0EYpiQwZBPmvAnd",
-	"/ZYVAFWiUPA4qbQLHzi5IQmO14Xvl7RTM4FQ4Txhs/BYNB0QIF5TEY+clyVGXfnHM99BxHroOHmQKlLO",
-	"1r5ZRC9darAcdFOuKyWOXg+0cbnHcrs7sN5a9isU75upTc3KIqdzb8juHpPyzl1YR4B45hFpAPseSqur",
-	"9zDl4Ka26XT1TgacdyCLQZVuKGdvi93Qp5B1iehNyXMIBYU05KISFCXpz+GcnXhZlDJ/qPiIrwy/rGfJ",
-	"RNzdAhraJK5D5V5669Z009h5yNqx4779HCqKyfCZUh+znXLt0mlMvQvOD56xpi5cxjBzzemOGn5DV1on",
-	"3ZFRMKb7nU6x1ZLuLUUqaE1hH1uEgLgLwmYmCmspAfVDIRlnM6cFOD6vDLAwuLvbHRLjj1+ZzWJjd6Sb",
-	"e8HyfzmMfTCsSqNS0L/SxsuxkJ9eY826LM+o3RRq5UIuMHhCWAPl/PDU0wu/SW/OW0i7eyNLyZCutVTq",
-	"wlfeHMsagb1LtmOOS11NK1WKfL0bqmHJT+p9SCUK3RedirAOZFQCt7XrJGvlDmeUpK0bVEygAVUU1RlB",
-	"aGNXYQ/J44hLLCdSZ1EL2aMcsi+onxCDt7kLm99vV4WboLKP6drDLlVcB89nekDj4aEDbW4jVtzBo88L",
-	"IcGYaZ+S7sbdqZLqNFSYPczZHbYQPbGq8cfdQ5um5jEOEiptN3ygX7Y0a+tyJ6+xwYrz1GhD1Xb3OJMD",
-	"RJo3Zqa2pn3aL96j8dYk3cSdByPpBs51dtaSexKPspZx9Yi5F7jVJYkIFtuEPauqwTp2voyzL82fvrC2",
-	"McM/NL/waVbT1qLeXp2YoIp+ki0JlffEHm53uXi82LesYMDyPkpsgGgAi/vo2cHdUQR9z83FfTaNASfx",
-	"g8zFvqH2Ps14OhhLsOR2gCIsGDtNEs6d3ItYbX+w7WOqrkBUocfa0snUXj3tJlzeVwkdbB2Q/KWC/PbR",
-	"Tw5lduhp0vJhA/nO9RYHIvGySV0Vh0HJtjLxwE/TfFWM/XyLbUUFCHe5aLWwMG2O75Z3baJtTBO56M4/",
-	"umxjIk0SUIPiPVdwdChDzOVWDo9BtrEtHKdbyGU7V9meQuHZTFy+5fGfUo6Phj1srWbRnGyXW4CcK53D",
-	"GeM+LiIu3x3hBLaDxVovte7U4OXFpTAKa/X4sdKRsJ76e5Yn7z45DTWVt/hqtlJBkxjy7el33z7dITWk",
-	"of0IgN+dPh4tLt4PsSD0P6OIk0KBYVJZVnFjBqFG8QiTiHiG65kH1tCd9m0tQ8V4dSUb04nsJslTIF0W",
-	"nqxKbh3MvjLMLKEsMzaDudLQdg+jW4MKy8R4/9133z7NduZO3aX+LFYCU8KVBKZr6f5st3bOTs562yDD",
-	"4pbSk9tOtsfQehZ5bpeGaSi5FZfArEqDDVNl/439X4yR+bd/O6eWtLlyrLXpwjmDUl15p9dwmtT2BKcR",
-	"HtJP/XDENMT70mXGevx196zitoXUXpXpvIS37UpPXiCDW3sgf1RTf3m3RFfcxg734i4uKTfYIaMM73YO",
-	"O4jxI8HPwY7QlKGmsqGrqgTbNTTOSpVTZmZbQizFD92E/4W3/9arfSVk/O1p/7I/zH00aDtJbnN8c4M3",
-	"0bY0wM1zaVKvnzvAJjQtXpZD8jOFfZ19PlDlFGH6hoLY0NCPUQs58kshLwiJrFLl1K03/N3IhGLFFzB1",
-	"eJ1N0FO6X7j4QE5/KlTs4yiMB91qryUwkFavQyeUuDYOCQC9+jhH7KUNHrbmLrpSOtHU5+GzMZFIb5P/",
-	"T0iY0LZ3TAOvDeWlGCOM5VQEfW0srDxKjJ5/U0xot9vuv6hSwa1dTKS2UDwhxa0S1FIo9F9ptPkRHTUm",
-	"BBw1FXcawXLhJBauAV3Qm5iRYz1eCt+kxn5jCuOdyoDlythpbboRMIWqfRs5P4GsV7Pbjf8Qe/CVle53",
-	"EvIVC7m453k2q/yQ7Yc8c8aKVdODa0fXXucIsiRy9WGY2G6EKqMdpf9GfuctQTnDyZuDHvktbcnv3bdO",
-	"9ow2WKNdzwAY2r5UqYqAsKrsQFqpN8imnZg1heDu7n45dOHAgCk+qHFA+nrK/iKeh0ZMGIxSCmOTxeLa",
-	"M29kCNJF20poW+qzb+TbEvzivXfX3YVj1p5H6ih/4cL+SPp/OrZ0poq1b+fHhQ+g9SV1MckY5QNqsDZb",
-	"W9jk91Wb0T2aMe4f2+xTRd8nF48yCDrh960esvAFK7fZzmbc7Fbe2J3L5pgD9rO81hjUWwidhnoTz0p1",
-	"F5ReZxjM5V9EfT946XqmkIEpnZZT8vU0kcOX3tDKU1WvE5m6amVFJwvqWp4zKvJJZpKS1zJf0uJphbFh",
-	"ydZikk2WwIsSjBkVibcdjVRTh5IDVSsTrRn/ylcYJEf5V5xVADpeO9VG2R4kHWKydwJjyKPb6UFtTbcx",
-	"MwXBLqmT1pCnr17B1EvoCXeLsEsWOqGfRWe3cPKaogrOoW9/EPRJI+CWBetKOlsuboK/b32a4UxPJ1ct",
-	"QYt0ck9cEm9r/eZxb35jr3u6U5WeJkFpA8aeKjMm4epRvhRlQX9aVT0q4RLKjIni7J9//0fGKm6X7i+G",
-	"7ft8tu5+xrhEJUFc1hiHVNWeDHKheQ7JHjzPwV4BkB23UqWwVPDbfUTzesFAFm1jodm64QjjRtOnJzuZ",
-	"w+MT3WRNpZILZhXdVXPfpRS7ercr+nZ776BdEOJmANwBRXqpAtwAOqNF2kHrU97utdnKSGo63kZNz+dD",
-	"eYdvlfKeXMU25G+qWCfT4Jt8wvgUktvemusVTviBTL1hbbvbNRoU3GbybYfeZvalDk21Fnb9zs3ii05i",
-	"T/4NKrxa1lPH374Ole+/ydjVUtN3GngB+huKRC/8cxKaa+YbdwfgFO6iAa6pRCotZ2ltNbm5Qb17rtJy",
-	"07M3L4Mjx13l7IdL0Os2OhybnlEXY1wJe1nAqlIWZL5+9BdYf5Bfa/iE63I87fFTli+55rkFbTK2Ethg",
-	"2fuq8lKAtN+cMQ0VcCvkgvEml7uWBegPEs0jTuq4gDWj+owmJFnE+b50CYdlHoVq7MzqGs4Z/yB9Tnho",
-	"oo2CFyU406v91vlH7BefRx1t1i7hg1zWM9yIYRxX5fYZVias02aiZYSU6KMP8oN81ubBofj0tpaOtV6C",
-	"8RHRtBR0lfmz/8owRBNqCSEwX4RWQSv6hV/Csp49euHz7r52L4cbvrUwuZmEYdjan1nl8OeDjN6lReHL",
-	"V8scj4+mxRF0LRlRNS4DMwJpx9/gvrAMFHa6Zj4w2e3+2Cse//6bCUISZ8Y6JY05peuIPUMpneZw9435",
-	"IA3IwnR6YVDChfBPnDMxdx+cAmW8/uTez8iQhrWT3E4fn5x8kOFWRQ1MGPb5Q1CGPkzO2Od//v0fNzdH",
-	"H6g3fQ4+tZwK086FYyKTZxXPl/Do8dFJYImd71qjPnbnp06LTVTG5JTqDIHklZicTb49OsVxHE9FBnC8",
-	"BF7a5X+juAB4OTV58y+Lydnkz2B/wkeitHJ88/HJia/dZ0MrZLi2x1XJKViAeFmK+9/0Kwa/JI92h0lN",
-	"zn79mE1MvVpxvcaIIwiYx3zomKc7c8T+ClBgbYhcA8KOl4gmhq9NaBXGoDRUG5EvTGhK+dFNebwCqwU5",
-	"lYdg8Mo/cn9AcJwvLOSmCd8cuimaVXR07hZcbzQW4YXaMCRKkjjS20d/0igGvPUep3tHgNvuewekafpl",
-	"OqmemlZ//d3Jty1xF5oLaVioUmyVBmxrTYaSb9Kwuzw9Rk1sGHl+FsY+o0e2AjBmXb95k1MLxtHsWzcD",
-	"yjMJ8EYd+A+AWu8px9rnejSKgcmQ5K6WIl+G2VjOJZsBc3dcDL+mQXsXhsef8d+bYxsKx/iGFt3toK3I",
-	"4P0lvR7s+H64S6mpOh1ra90KFb7xSMOjTslARNDcwtRXYc7Yp1pZPoXrJa+NheKbc8aZWxLDm8Hx+qO4",
-	"vgge83vwx0wyKV+BxWKRv36eOHIIUqxn4Nw/2cpyTkrIosPeluKdPrt25uNIKvoLrNHd5GWB576s10EQ",
-	"74dVZZ1cenNz39j9nrJ/Blgn4UGEbwfAdErJb32q/lpl3nxLCI81jD3LQLxsKtsMYntUUWKI47a1Ie4N",
-	"qG3m/wBIfRb0AdhFVNuAzKLuPm7qNOhWJiWJLxITYzhixnUDxLbx+Cjr/b59LE2Yn2pqAugp09uw9qDD",
-	"1Cg+suWuw/iyBhs3aVT+fysfeEEa4Q5PYgidZxT3hHPhNIZuqtcSWOXr+N8R79qDRzueY9/o4RilzBap",
-	"jj+Hv2/G6LSJXNtAri3AbiGh+ephgD5O7W0M3p1B/zqyBmQ+hJFs007tpFZUTi6/Ig7a8E6nUYNvE7Lf",
-	"ER3zGZeFd2R6oaF7Vs/ogV9Cnf87ndb/rNs3SvVKCZcEWOrOGdJ77o5Df8aQ2QgvWV0dsXdiIXmJql6r",
-	"BBZ4pdCXQBbqfbHHXfCP4NKDygenbdIIBbhitBS1BTNY9M5xa9ORFIILJqB32wInaxXTpnggyS5oXHDS",
-	"K0Zo+RDpptE1+55b3vTAQoVGqQu2UDajQoRO7A56zgVARc0qA/WxC6muTIj9iuqvUQ8LpmTeA7eTkzFL",
-	"bVPWfVOTqPvDZVLevQXnOzxlRAu86VpNmx6r9yms4szDRPOeX8AhhCvMw+KECokAwKYFHsOmTPH5+ieI",
-	"QM6Ztx3RSGQBE7fhw0vg2s6AD9MRBvNmGGS24qIM/mZj0eBLVJWhFdO3eROSrWCF3vMV6e+K+YiXjF35",
-	"b9C+hpTVp5tDYfxPzc6+TIRv13fP10Ez0f2j9zu+bvUG3+LEycSNrYF4W8Q5x/H8FghNQTmRCNi7/Wqr",
-	"Io9ETHwtz/d1zAinuTEqF9wGqz+GLPjLLEMjJYsN6J37Yn1OGhSK9D7+gS+gCQPwmTnoraAIuCwUzg0m",
-	"D4/23CK6hzK17Fm83BkshDRRUEFZYG1bIrojFpqYMQLOxvPoO0ZDLV+ACW3CBJlp8NByXKGQOWzS2lvg",
-	"BbUoO4CY1j2taI8ivpSn4XZoK851q7WmlLO2nVxDNr2igrt2P9xcqI/3JiNXR3pQjgJk80vU9y+tQJKX",
-	"tKOItl2NIuf4aco5vo9yuYMfv20M51GiReahDbh3KQKu3cIdXf73qWpFLU/vV7t93+lSi7NmTANvPJto",
-	"7nakpq7kLe9y4yNO0lbYxycn1EXePVaR+O+z/IMakLHHJ4/pIbckQEldupt/BuR1LNjX7vVQ9eObTW7g",
-	"lI9/MaUtiuf5XTW3d+3BRXrb45PHDzT/ayr50lSyuztV/Ah9oQ6dshJRD655bst18Aag8mg1wChlLOvZ",
-	"qGsU3a33J2rVs3fUi2fAaOOWdyAtIoROMuGlq6W6Yqs6d1c6W6qyMIMeMFGY488Wru3NsJxkWQlOyD99",
-	"HIVjsLlWK/KPOxECU3O9GhPiO9/WMmPvubnIojP93tctzSJFwEfCUAFFJNpz5mPHULt4Ojiye6wdmwQr",
-	"p4v4573xMNRRRdj4BQjKYe6ixQ/XFZfFy2InR5BPRtvZDxQFFW7Gn97r1fayeOXt6AO4KApD5ZYplPDK",
-	"aWnc2/2FZcZyp1VSNUt5qDtQeIccugJnMw2XgqKEci5pSjdj1tRQtlddlwJhSkTwvlqquwln6vrmOF+C",
-	"z25MmhVfuJ9fNZVu97ugnqvrL+1uwv3c97WEk4xYFKnyJzscpjzLLyikqbaIEyiCRtcDRRJ5ar9GS0TG",
-	"fMd737eYiTnj5qLrx3bIMow6ccHnQf/UQXAnJTmvKKlkUzmpAC6wItOQKgLXVYl5Az6oOOngWlfQlcp3",
-	"Cmz0es17N2m3IMHTVKGqNcY1OXl/8kfzdP1E4f4PoAo4ffkR2np9igFdbx4bs6C9o/PrnGGvweBwNSPI",
-	"HCFvWgF4FttYosCrAnJRgEErImgfm+jLUZ85fbC1Rhyxt5Qwwb4myWtaKAnfMAlQMF/mJ4tsd9QGyJcK",
-	"PGLPWKi225qAULyLAzL//MN79s+//+OYvksoGCCLNuV8PyJ8IKbsl+dWupsx+/RwEnxbvjyBxd/Xms/K",
-	"NWtKDx/A5AfY68GjH2VYUFYNimZOXOPNsW9H3+PP/q+b8ei+252/f+8BfLh+Jqy7Mhg82LTAP4D/Nhj7",
-	"9oDwcdv6cwjQz0IDyLvAeTt/p2l+4cK+ene/5+I3NBSURHwIkdiKFTxStT2EvhYnxvg5rIrpYtMO7qXk",
-	"LRLM5pnq0DcyLf9iW8nDkM8XIwNTq8x/dUZLmBshTUaGIFmwRS0KjpYU5Ys84k2OAZdrRh0jGmdAE7rv",
-	"RJC9UCtKiB/iF39rktnvF7MeglV06w4McIwAkwMziaVaAQUwutGZks2tOsgqDOYG2+0nejYLxb7ScuIP",
-	"PF8297lvbaTm7M3rd+9ZPM4Re0l2l8hbFWL3hQ/IJgEQe3n7qAthM8YNOYlpnF+//Xg0U8V6VNQzX7is",
-	"95xCsR6WB+GkDy/t1ZVjNKcnJ5GNzaKjMmO8DV0P9oCM3JwOk3TR9el2EbTiwim1x0JeCtvVZHpGHEws",
-	"eomPfal4QavzNUcfGC9o7nHGRUA+hPA5n5M4447viFG2QYFcwSzVlUTEOCf+VfI1folZbxh33aZzOPyo",
-	"oKMiVNCx7dPHMePMG3ziHu8EN8GQicDtnJZ4gMu+LGmsFDiyoZDJonDr+1Ipwq3tWfHgGrGbdpwUHFwP",
-	"7Ukbn7XnSQvBF8j+WCgT2GR4Ku1rfhDJHCLbjAvdJo42rucFvwwtGQvYRojHn90/o2p6GhsTXpWKHrx1",
-	"ds3Heyb58UjsgD8H0OLdUFiYV6Cb14GnjbkuhbwYOZWgF4yzyP9snto4mI0mj064e1vLc4pycupEORi5",
-	"sn8eRi+lUFIPTcst+AmFdPrLYDhP6Mex0ymGbfty8X8063RY/gOYpxsEwTBl8q8PZ2R0JbimFf8g+r31",
-	"nfX3u6G+qLNwW3gQN8FCGAtOh0KwCquC/7r1hjpgjgoEbrFfqkDg1vY7CARu2nGBoIH3+oDn6DV4GpdM",
-	"jJh67euKH7FnTLdH7u5HUqxtraXTo6lSRPL8G+oj5/jxZ//XzXiOeOg+v/1+jjvVf4FXtN/K+C3tc5UO",
-	"FMfgR+uFnjQV5KiaLx3HePxC6HM7zDFr+UdnmPVD3FsOTsP3lM9FzQZsXs8FZYpvZrs6sbhpU89O0egV",
-	"dy3HSCssRnkJoRF2bOcXJkRZTilH1klzkZnMlz7KWC1LMNRLmwgf//I2lLa0TNxWHVr2sJmRi1FatJ5N",
-	"yxrZJd7W8ou9G5oG9Q99O9TyOfakHE6ybgTykBd+d+R94UvlUN/0EJfvQwLaCjotjxnOs3afjj/rWo5z",
-	"/1scPdLxvXtOHyjN/TXpNhkCOlBP+FRjqSYPcIxGpMQLE2qzR4S17RSwesCwLdNxnrsdxv+s5Nbfhz6f",
-	"A9prfF2sr1qMOWJvuTA+myi6KNDtATL3v8yVXrVhPDtR73HTcWRQNHjvG4jcAXPurllHTdj+aFp10z7m",
-	"/nM/CGvwwELWF3pD3F9rdgUagiQQ4wahwLCCR9fGeype8YfnH1GTtge+9KMOOwNsJTT0OdQ978Y7Yn/1",
-	"ciBVokmdvGcL+PH4s/tn9Fq/FSoQGdz7xd70oRoB8Tny7R/ec5SNUasSTR0fX8PaO4HcQ1vKlh1GSsCj",
-	"ShNlcKT3m7/xYs00qAp85Uk3BFYemOE9YphviETJD+5pVO8Ni9sNMsPXR403AJUCCgYtYW5JIWAv549e",
-	"+RAACL36hBMcC6ByAhgRwm0AobesVhpyJaku8ZTqpW3qCNRU6a4YtT932TANu5NukSEcB95chA/t1RXg",
-	"sYcpeufCsPfI9Xz/qgcufLAb12ssT0yqq9+BBF8QVhPL/MqXR1Q6855jqdo4GBTO3UqdMp6FOjUWdmSs",
-	"xyGbbCSH8jRUJQ0GoKulMt5tQWo7L9ZZaNagNPsan/dl879hoUn6OaVaBhccZoC3Q/oETB847cb1nsJU",
-	"viXX9pYJl3ci03tOtuTaPnhIn5v0bTATbrUiHjbxcnzqw6de4oyMhyoNIfCMKF4WlAReSytKT1MbmB2h",
-	"5GA6ZqeU9qAe80tUFXuXkm/k0zhg7cUvSivpVDu/X82kAXyo2uFTSp38kHQ0dGu3NvXIf/3oIIJ1wvy5",
-	"1br01cPN2fHx6eP/ODo5Ojk6PfuPJ0++RfD5oT+HQ6XM2M+RO9nEn4ltR18EVIu+Ql9kPEYwtne+czuJ",
-	"vvAROx9v/n8AAAD//w==",
+	"7H3rktu4te6roHRO1czsTffNl8zp/nHK9jgZn8zEs21nz4+xSwWRSy2kKYAGwFZru7oqT5MHy5OcwgJA",
+	"ghR4kZrd9mTv/Mi4JYq4Laz7+tbnWSrWheDAtZqdf54VVNI1aJD413OuNiB/pUz//M78nYFKJSs0E3x2",
+	"PvtRbEgu+CXRgmwo04RqshZKX5AMlrTMNXl2Yv6XkBMieL4luRBX6miWzJj5+acS5HaWzDhdw+x8Zt4w",
+	"X6tZMlPpCtbUjLcUck317HzGuH72ZJbM1vSGrcv17Ny9ebZm3H5wksz0tgD7LFyCnN0ms5tHl+KR+fiR",
+	"umLFI4Ezp/mjQpiH5Ox8SXMFt8nshbj5xax8d5Gy5OcfypOTxynL8L9AhCQZUwXV6ar1lV9aQfWqXtlC",
+	"3MySmYRPJZOQzc61LCFc5Zre/AT8Uq9m59/Xy1BaMn45u71NZi9LqYTcnRuHGz1P8UsilkSvgBT0EsgC",
+	"lkJC10bbH8w6ZvD09Cw2hR/cgqtdiqzTb8rYxT57EhvpdQbrQmjg6fbPsI0cCHya//Pv/yCUZ+TsGUlX",
+	"VNLUEGy13hXQDGQ9r+CNj8wr95rOT2zNdLXg1lbm+GXrfZYezxrUebpLnbfJ7GdQil5C356u7SN329K3",
+	"Je8bQ5b8bu9/T9VV3wCaqqs7jgByzTjNe0dxz9xtpMOZ3cnDcTYzUQmqEFwBMupfpFjkgDuTCq6BI8nS",
+	"oshZSs0Kjgv7xL//TZnlfA6m8r8lLGfns/91XEuCY/utOvbvxRGbG/LrimqyAa7JRgp+meCF3JgPtSCZ",
+	"IIY5HeGWupehQLl0UyukKEBqZqe/KFmu5wwn5ta6ECIHyg0XT3OhIJsvIKWlgghHoBrmeBUhM8z5Uyk0",
+	"ncPNipZKQzbz+/ebP+dkxss8n33cQ0C4OZRcs3x3Bu80lVoRKoFIWJYKMoJPGpbMDVlUx51RDY80W8Oo",
+	"WdWkuc9UxbrIwc7sc5vCzSkiuc7XIoPoA2umlPnnzip/XW0J0ySlnAtNFkDMQo8m2V4zGaQEpmGtotNy",
+	"H1Ap6db8bS9X5MFCisuoKH++UCIvNVwQMz+yWYEEsyCmiFvzNIu5Bqnc7rcmoFBG51RpokFpshQlzwjT",
+	"U4x7G7K93+z2JPXN8nvcIoB6u+qDb5BQi/R3buPH6mTE4m+QanMCeMtfXXsulGXMTvmX4NLjpJMWH8io",
+	"prvb9n4F5P+9e/MXopG7rICshLgilwL3LeDopydPvn/6h2fJLk2An8zum81Gee3JvDch1B4TNav4RpGX",
+	"P70mK6rcMbUEyJrxavSYOAmPxE6if8PegirzCIf0utWcZVGiv2I8i91Yv2HlgmizacwQnbwgQq9Amn8S",
+	"LvSqQfpd0w+n4AbsXMsvRmfZWQTuaPOa9wkfKyxiV7/We+vNmOzmuFk2h+lc6XtAGRNf6+gVrktNPcfu",
+	"+8HP/rnopGfBi6ITRnMuMtfq87szP/uuudNbG+R6JwEReV9A/hJUuYZ5KtZr2nkRjB6miOB4wyknVF6W",
+	"a6PAXEOqzaWAdaG3RPAUzKUxwsE+h0tC7W60dNIrCTTrmq5RALK5KHVM4WmdbLDy8LV+p2exLQ9H2Nmc",
+	"KGWUGdNvxSZCG2mnJkF1Q5PdVW0iykvjBaiq3ujoyy+Bg6zuxI66vGvrF5LxlBU0j7yufVnMrriFhT9s",
+	"jBrbpheG/3Wx6P3vsD2a3LLEJsG+4YDcGWi6Iu5kE8K4IUwmiZBZiyL7RnwHXDtbc5dWW3vjZzTASl4w",
+	"njklsbkLqeCG2uRciyuI6ECbVWrMd6eD4V2j3Eoj/1OUtppeASfiGmRCFABRkErQc6Wphkm0tL0JTJa8",
+	"6z43Jnf+eQbcGG6/zZbAUwhvXAdBulc3JpW0tzJ2DC9XkF7tqWRR+4vmsfwAObsGuSUsM/YbTa+42OSQ",
+	"XQJZMqn2Vn0S5xsJXSJPBzwi9hMV497Ard19ZZR3uAZpLU2miARdSm7tkFGXwV2E92bwW1zUa/uz02e7",
+	"bNyb7ne32LsOr4ubBCcwkQhNKU8hz8PXNaxswTkgT5znQumuh0oefhWcXeYoaGqRP15f7GRxyYG8ucjp",
+	"tmu7erhBr3S3NMX45XwBK6e0DzKfLnYR7nmwYf6cgjXsDJs0KaypMdSksksXA4LhpdUymqe2h97U+vsH",
+	"a6zu3o8lg7yDGYtSpnHXwDXNSxjWD+y7/ePVG2PL9X7xiCCUQDVk8ztrSUOmH1yzzMiZaW4d3DA9Txu+",
+	"od8qQjzgfUurKFieludvlrPz3/rv4B/9L24/Rn2OqMRvOJqvJc+IKDWhC/x/oso0BYWhgNEzFKVOxXqi",
+	"7ZNAVagu3+1dWm7nYjnR2/rUF3lt7b9+LRKfwue1zseQ9uS+zUrD6puov5Pv8GHDVKi6iq+918Xhf5bU",
+	"DNern+6YgzOqdjEJb35jr2pS6+MkP4Cm1scc9wCNXb15p1iYSY2SfG+CR3FXUmDFoAMDHd9v3bNduzlr",
+	"TqR+ed82xD1I/pV7aAXhfjysIymY7LAzqUm0gQ2hzBbb6Rjbf2upUOp5yY385vi3KAr7iPln+I3hh5Ch",
+	"IF9SZiU6Po7/ogvKM8GjJkoye7Uu9HbQuNhZySsphXzpJIhfBePXNGfZ3PtcMFRmP/qbvUl2b+buU3fp",
+	"qu006jbLF+JmTtcLdlmKUlVXLnwK/WDzkqeCL9llaT8scsqDF6+oDv7y07BGFt7RuVjOVSoKCI2wYBAh",
+	"2SXj86WQC5Zl+KsC8JFrcYVPSCjEnAs9v5SU2xhUQZnZ2HkhhVjO10yt3d0wj6Ekc2sO/0YWFH5Qcajw",
+	"Q+/5aXzmtiv87FMJChW58MMNvW7+EpfSmIQLrDZ/JuSVlhD8dC74vOKB1QaEz7feq0Cp9mzMLoPSjc8Y",
+	"v2a6OUd7zI1JioKlrV3RK5HhRzTPxQbC9wf7X+0xXiu6yMF/iNw+IBWa4w2cL9wIFW04Ox9vZg5zr5Y7",
+	"rRvkHG6YQqeK89UZ8sxZqsMTZZymml1DuOPVLofz9V8uSrW17j3UT93mh4/iUaYryq2Kj38qLSS0P8xK",
+	"GymG+qSMUqmZ3gaPunHqD7Sk3Opn4fVwN7laWEjrdA1zdO20SQh9r/XomaSMW5aGBFptIP61dHF+/EOW",
+	"PHxSgmJZSXM0g4yFjUw6nMSa3szNqaA4UnMJNF01iANuCrcUR3r1B25t9QeFhFRwyx/nFYvVQsxzKjFx",
+	"o+SqLAohjUqwhozRObLMZLYSSjeYSM6WkG7TPKS5lBZ0wXJzEMGLzGSDqHe9bz4jRUJOt3MfCa9kgFk6",
+	"UtnO2hdldgk6fBZFm8+nWAuNO23Uu3nJ6TVlubsqq3IRHpehL8OMlkZ2VrJe+b+dClTJqJjg+WNgM7Qi",
+	"qLkSBM0zRcSSUOLJRXD4RpGCbnNB0RfU1BtWRs4tl+ONkB/dD273UbFRZsxT75Pzsi9Fyz+ZXTORU3ta",
+	"4Q7GdsC+qTYmdgPxegUERyJMkeB1kTief51aUQlZPAqKT+CeWl/se6qulPM3E39RCboVICNaiGCcwLfh",
+	"Bqos8Pa8hcK3ZW76ho9g2sQ5uWT6G0UWWx+uTIiQ1eAgv0Gbzwzqd3VVLiqy79lDu+nmcla+qzZJ5S78",
+	"uz6K+n1b71HxDUQvabUkUWrFsiqujK/YL4B0DZItGWTzxTakpcFV4++24wn9P3Gc1Cn+e6Y5sOV2LisH",
+	"pp9jQZVqapw+syDqCN9RIP9kdCYVCbDQm7lduYq7II3Ssae/6RrkovmTht7tlG7LT2620R3vDafY9/up",
+	"JY01xMyAH2tG1UqR2mpQo0NhoIB3uB/Vip49fRZJcIMbmkHK1jT3kdClkISSJcuRkNdCAtErysmzJ+Rn",
+	"9mI4Y8DPI3GzrwaPrhyo1Aug++aMlMpZih2pD2a3MaKUCqWJER9UJj57jzwhf2YvCFWYYBKsyM2r6a8w",
+	"lsrRW7r5uUrKHLwsWpYQ+HyXsTRenOoVQKEChkeWUqzJpWD8kgheZxlywSFkg4UU60KjHifxmgleMwhj",
+	"XHAYee2qA+gMSdyvJ7PXF0Pj3oIfmVE3tnFnwZQBhIk9BT3uuC5ff+DdH/Il/Fgu3mmqSxULz5ZR3lr7",
+	"KubGdhnJaMIdHhdBHfuosb/UgbERNfO/T3bWFcw5tnNGvO6GGoDqUu6bn7hk/BJkIRmPJzgYtbnDH9uZ",
+	"2ogyaYqYgjUCoRDWnzjiQOwvOiZcyjweb6kzIfup3G1G4tMW/Q/tq5ubGcyluZCkPqnGVu0e9O7oPmYW",
+	"J4vX2c+117FJHCwboIs6wHw2oCuYV0VHRyP0JXqV943157nYzHf1oiCU/+Tk/8QyJutpB3nyFXHTDi1Y",
+	"itzoCEzZjEN6BaoWXVYoNXR4sYZ+dbal81Ux99NR9T/rUpeNhKBAD9I6d5H9diZEWLvUSN7eifx//+xJ",
+	"ex6n+OeY8L891i5haz0PESGcZRKU2pcbtSN6dwkQFkyCujsPGmKQl5UZ0CeznbFwW/lq9kzRKa2p4h06",
+	"g6k69ShuU5PgSNqMKtiraj2xG35IesKGSu6dJGPpILqWoYj+T+waOKiGceRkKdww78+w9mqnQ8OrVrt2",
+	"jci20ZlPFj83inScM/fnlDpnUo9poYBnIAnVGr1oLqetlVQ9jQEhoci3cy0eIBb8abRGQHPosDFLSz1R",
+	"itzNjL3LUsIt2aH7PTLB+rJuzZ44OsIB3evrdSaWjGuaaWbqVofnN61B3bE756b2wgd89xD5h1o974Bn",
+	"rYQ4J9j8nwPcpFexdoO84fk2Ynz4eEnAYT6VUNqInp5jtked7gSR7KWS119G9Yia/4y0ANuZHE21NmMh",
+	"eU8WMq7LPYMYkh+uZ1/x8Pajk07G27LS+ysmjcTLQc3XIkN35cFa5ulJqDjViXvm7VpwaL3v7GnsdXaX",
+	"O1Xd05OzJ3urukF6UFMMVLH1hFhHJxGShJlzwciPz5I9BMwfJcAjw4FrP9Uz66jarICTjWRam/8yvRKl",
+	"JpsV00BUQTGXOiOgUlqAuj9vlrEnpJ5j+e2oY659xC3fO9+i4+3O65xmXb1iq84hGroRDQk3+LC4I+bA",
+	"BTG3mmohFaIsNAkvAijgYuWjLpQXo54rB+G2IJ/AKLclywzpuxwpzM4w55P7nB8fgYsx58qFez/kOlWg",
+	"ImTU+G0PQ34/duOqKp7RO1gnTvgQRSq4liIPvsEiTZtbwtIOjTywOZqSYSDx2QXJRzkv62eDXOTYtr1p",
+	"Zqq1Hc9GwV67kEbt+fbRBbpw/+gLKk+d2JpTpeei1EWpv0AiJI7u+PAXGJ3xRoQ7FynmCZSF0Vy6TqC7",
+	"rMCmB36RjNJCitQZt32KYWUE39aXjHXE0n3hsNhwwjIilpiy7H6FxYfm75c/vSaKsiwasO8Iar3Y7oTE",
+	"bUw+LCCvuGdsgyYLYU2s+CJF1aeRhHd+567tkH9zdo7SwisfZTn4vo5KZZmu2HVnsgTmNxCmyKXgcGEd",
+	"nkzZmqQNVeQKCu3PHXgWz5WYMpo0VCOwpHm+oOnVfMr8dDTL9goiFFJcs2yqUuO909artBTPt+r8tSCv",
+	"Lp5MYlPffFJcV3QmGnOrXrwHj3Eu8f0y3Vt3qgoCR1ZWX4NwduNSRuzF8ZA8kTINY+Wj1u5vih9jr7qM",
+	"4HD2nVr9yzGTq57ea3oT+F+bIW5Hnru0FtyboMogvH1JAOrldcf2lQ9m3M0N3wfE0CbijkJtLUueUh1X",
+	"F9tas3lJ+JOemTROvzkXn/UYY862ah9zVWylGwmi5ZhUpsQa0DuLrDqHpcYSoqWQVk6z/4I4w97bs1av",
+	"4UEzC1xFbAUI0Fm02eXAa04qmdVZph3vjh3jLxCFmjgwfDVZMGDioNMhUXzMuO4CshB5Q0I1I6RVRDMq",
+	"otqhrSqdvABbrG/Or65QWIvrDmfppNkB7Zwwt/gq1F+F/puhszCohptSnU1dhRXkAQz40w0xPs+yryR6",
+	"7q3Q/Qrq7y8U7il1v/mgJIrxYBf9X0Aq1tDIaVMs6+CtLoMkdEidPPl+P3wlR1A2Y6RT7Tek0FVj5+3a",
+	"HUgLDqn+IuYpGjog5VTCQemGq+2Or2qF0ivrv64aj/rSnG5nrLfw9xmT1nCVcA1SwbAXrkIDqV7nV9jY",
+	"uaR5hDGqKGBY20aJFuNnM+cR6SK3uI05ueA3UxmvnNjVDGio9pXDGYfmZVPi4tz1OHoTGgKwzBa/X2qQ",
+	"XXAfuyzVs/G+SdbFkAiR4dlORC/pgjNYdakq9kwCuIW+eVSwDEMeXFfSHN5LBFwxN4uuYe5+bCS0361k",
+	"xrgqoBGhjFnFkSxPpvMReAwuz8Y+HZg4dqaxI/4P72D/PWKdPRhyxEACTCyaOqipfwp2fpe0evJOxlT2",
+	"+2ON+zsaORs1RkrTyHYSI4jA+GUOIKoNaJh+ag/E6/38x/P76koM8fz61cN8v3kgYXCmMjnsXtriSYQO",
+	"jXKJt1Dk2wMzGIb01M6obmvh+L7YKt9CIe4R4MVjd/q9u8QKzqXIs46k2G7L0kXkIzy9EN0ZX7osxsTy",
+	"7Csqw82hb3cCgZpd29/m6rBFOpe6Y4sNWi1utX63Lfq5uW7D+iYO2rXWB7r5u+Zo361H0h3G/LPFaUO3",
+	"3bxsWvRDe6+GFxCZ8JCW99YqKl2mntdjogmpVX13PL6HHA29hxJSITPIMB+FKcIFgsSDxBBQR9xnKr4h",
+	"Kr62O0cbd9z4TFW3WrKmGeaSuBL+afCubf5Jp8zv1zbvwyBtN4xARPZzwjQBbg7LJxRRTmC5hFTj8a3p",
+	"liyAaMnMeV5S1ig3rlEGanQV92a0evkIc7WRDlHvWujQsrZrFcJtQAk1KDNG8r4lQEdtRk2rhn4Tj4LO",
+	"8gDu1pcXThEzjq9+Fswzfm/rON1oKNoBVOwwC0dLQGB0SXkDTmPmZUMDkqMo41ZNHiTFj43ped/ulJHP",
+	"bj26nxSvPAagh2SyLlaX7oxvjx5Oye9REdobktVOzNUrRlQECVzP20bHg1Zt1jNsgbs2JzdoXrwt+QtE",
+	"ndmVVzUSr+AwIkbqoXtvk2oVuA+3LWelf24fyM5DlIBy8HFDdZEdNre4mmO/LlDyg8rnFlFUfVpqQb51",
+	"VW3fnRPzFKHEoVnbLgVMkaUEuCASzNfnWAtnUS/cY+Ia5AXy23OjNlTgx1vQgdgxYyHHXNgL21HP3boK",
+	"+yrFOzdlV3q8Lbnvv8AUERwIsgl1UaXuPiYZQBEBCu6/KvXEO06uS4OjZeY6M41qJuARziM+C0dF8w4F",
+	"4o0F8UhpnmPWlXs8cR1EtNsdow9aRMrF1jWLaJVLdcJBV3BdMXX0pqONyz3C7Y5gvSVvIxTvW6lt26IF",
+	"QefWK5trjOo7d2EdfscTR0gd1PdQVl25hysHFzVk05WjHDjvgGedJl1Xzd6A39CVkDUv0S85TcEDCklI",
+	"WcFslqQ7hwty4nRRW/ljwUccMvyqXEQLccclNNRFXFPVXjrv1nzX2Tkldmx/bD+FwuZkuEqpj8moWrt4",
+	"GVNLwLmXJ6TChUsIVq4Z21HC3zCU1ih3JDYZ03xvT7G2ku6tRMpbTX4dA0pA2AVhtxKF1DcB7UPGCSUL",
+	"YwUYPi8UEP9yI9sNEeOX36hdsLE73pt7ofJ/OYp9MKqKk5K3v+LOy76Un1YLzzLPz227KbTKGb/E5Amm",
+	"FeTL6W9PK/0mvjjnIW2uzXpKumytlRBXDnmzr2oE9oZsxxqXspgXImfpdhypIeSn7X1oIQrNBw1EWLNl",
+	"FgK39utEsXK7K0ri3g0LJlBtVZDVGezQzqr8GqLHEUIsR0pn0QrZAw7ZAepH1OChcGH1/WEo3HZX9nFd",
+	"u72Lgevg+cwndB5OnWhziFpxh4g+zRgHpebtm3Q37m6RVOceYXaas5sWiN6yqv7HzUO7ruY+DuKRtis+",
+	"0IYtTWpc7qgY60Sct402RKnH55lMkGleuZlqTPt4XLx1x2uXdJV37p2kOzTXWFl93aN0lNSMq3WZW4lb",
+	"zSsR7MWQsqdF0Ylj52CcHTR/XGANMcPfNb9wZVbz2qNei04sUMU4yUBB5T2xh8OEi6OLfWEFPZW3SWJn",
+	"izqouE2eDdrtJdD3VF3dZ9MYMBo/8JTtm2rvyoznnbkEK6o7boQGpefRi3On8CKi7Xe2fYzhCgQIPVrn",
+	"Rqd25mmz4PK+IHSwdUD0mwLSw7OfDMmM6GlS82EF6Wi8xY5MvGRWFtk0JFkjE3d8NU/XWd/XBywrACAc",
+	"I2gl0zCvju9AWRtpG1NlLprzD4RteEmjF6gi8VYoODiULuZyUMCjk20MpeM0gVyGucpwCYVjMyF8y9n3",
+	"scBHxR4G0Syqk21yC+BLIVM4J9TlRYTw3QFNYDtYxHopZQODl2bXTAnE6nHvimfCutvf8jy58Mmpx1Qe",
+	"iNUM3oKqMOTx6dPHz0aUhlR3P9jAp6dnveDi7RQLS/7nNuMkE6AIF5oUVKnOXbP5CLPg8nTjmXvW0Bz2",
+	"bck9YrzY8Mp1wptF8jaRLvFPFjnVZs++UUStIM8TsoClkFB3D7NSwwLLhHT/9OnjZ8lo7tSc6k9szbAk",
+	"XHAgsuTmn/XSLsjJeWsZ1rE4AD05dLIthtbyyFO9UkRCTjW7BqJFfNuwVPbfyP/FHJl/+7cL25I2FYa1",
+	"Vl04F5CLjQt6dZdJDRc49fCQdumHuUxdvC8OM9bir+OriusWUnsh0zkNb0ikRwVI59IeKB5V4S+PK3TF",
+	"ZYyQi2NCUuZlU2YZ3u0cRqjxPcnP3o9QwVBb2NB1kYNuOhoXuUhtZWYNIRbjh2bAv6L0HxTta8bDT0/b",
+	"wn4aedTpO4kus39xnZJoqAxw91w6C9mrxvx3vyTYgCmSLUE18SzDMMfcsFfDPcWG29BRiIdwjwmiGZNj",
+	"EP7a52/RTI1AYJoYi3Yaiwl9Cl+ghHJq4KdmkOdOBXv7Yw+168MtNddeOaehJTPUbeJqKPuviDbwFx/L",
+	"pcRNy0r+gjmIvXHJZf7evTOD9GaYDUog3+asw8ituodN42fYQaqoR6+yI8Mh7e1KqgNwRRG4uW3nqmvU",
+	"VoMb1STZsuuqO/Kxh6e9RHC3/Qy7S0lTiOKdvwC9AbA6cyFypi2vMn+iKZMR4FkN4r7YkpyWPF1ZJPeB",
+	"rujDpkfoC281pBEbTKa3nd+ZRejAWUohlvWMHg/jtB/aob2x41m3Jzmtvt/l5veCO/ff2vG8o3G47R/X",
+	"XK6fr/Sygba3uBp3x1kcXvDeeEa/cunJ76DWD17PaRmi7vKaW4UhrLoagtheQhf1J+YVyA3cjI1C4LJf",
+	"SoVWIoqZ4ZxPow3mPc0WTs9OjsIL+7RxW8/i1dc4pd13OnojOeNQ84yW1X/Uxuf9w7OYcyktJWbGOk1q",
+	"Ny22Sgq15rJzgLif4dZxYJjD5lrB6Y0ga6C8NYEOJ1h03Oec0IUSeamhstIZVxqoLfpxUmrcCF6baSEQ",
+	"C0kKEEXefkvcByfFpudwnzTP9nGzX0bUb+HrNGJrx1agti0WnPutTgjLzv/5938kpKB6Zf5FUJcxyxuz",
+	"EX3cvysBWfRilqaaXTukuOYSWJZDgqeEi5DEmX6IDOnkm3VD0a2aSPX+l8I+dQNXHfGa2/vqGqSHjh6V",
+	"NHoYBii7dNZlxPizVWbBUSaEWc9f1oH36XXyB1eyvcG9y9nc1OvGm1NnokW1YR8pqa5PpVI3Tn2HBIeQ",
+	"DcdsZ6f0bzWw7xPVFrwukqdFNY3o3lTBsycNKjXri1GIVYz6TsrjkSZOf7eYpIYKzV55OFK7ZXHHA/Yw",
+	"jY9hxIwy2r+GqsDFl7iOuGG+B0s7TAsSiNkasoBLxtU5yak2usmKckLVlUsD93UW9bCEC8T4Gzk8d+CF",
+	"zeGxw6ITy+YJFOYj3zhknWqhY+zhhaFeAvuyqF6t1PUl4RZb0Z6hn0BiCc+TTx/lPpRj2Q23h3O5up5D",
+	"Dubq1SOczO7ZzsTK/8kwbBhuU+bO9VllU/DqduraPvllo+yxd6kEiBXC2ubwqchjPT3EmpzEO0y730mx",
+	"2e93xsLZM7vnEFUnlcJCycZFA86C0IW4hsTLCeRC+zW89irQHorPMBduZrXciW+FMLet+kBjgjnB2sCU",
+	"jUnZXlZe60RO6fHqkD3pxlk0yCYJaW8IYLfaxf2bBoHdlB2d23xMXM4VugsRHIxQUlClgTCNHjxFKFmL",
+	"NfAO/eMKtrGe/0urEgDRcKPPCc4hIaDShKRa5o/ShJQFKj1KEMG7YtCn/UCdYcpIfV3M9ONkj0W8mNuA",
+	"DxkTnCwkTa9AK6Puh5Zcrcq02syH/SijOsrzRl+ceMvtvgPWPZ3EIwzlKxBRO/LE9fY4SJzcwcnXMDTG",
+	"pXSG3CmCIpp3ta133pOhzsbmMedI6xv+V8oipz65C4Bx6DB/1zbSPY3rYg0dPUMOkWRVcUQkXZRlORAJ",
+	"ythI/Jwg5yVCkk8lA5UCT2GaBQ3LrDVkxrKNxOicK3ENxgCSpHr0vMFtrPuhEsF7SaA1og/UcwgKmPDE",
+	"41GsKDlW4OcvcpHGcp1p3rkJFnjl/PNEvUuYanO1hthpocR4lPoV41f2kLUQ+dzM1/+7yspka3oJc0N/",
+	"yQxrlfcDbOtA1Y+BtfTvcWdh6xtuJLKWW2/pht1pbApeq0PNEXldefmrbLCNkNlupevD+/7QV3oIAr8l",
+	"wojeORKIvVQWGVIppjS1Mfet0rB2JNF7/lU7n3H5Zn+1vQIOdq2FMWuLHGV3LUZCf42TzR+xVFJ5yI+q",
+	"502V2nmJSS0SsAh8lzJSzCGxAEpzLa6gt/P/nSRRKpSel6qJQZGJ0pZ++gF4uV4c9v6HWINzZN7vILZa",
+	"m/HLex5nt8+Orb6wtbFKszXV+xXXNo4giRJXew8jyw1IpZpk7Er8p638HoDF6IZP7qyJb4j2XTl079Xt",
+	"VsTXcAn1fDq2gS1Z2t2TD9aF7lBpg+DsbkyztCBY4wsgp9ZdPaW4qF5H/uMzY3FdELPKLUE4iJw1NKrY",
+	"mVc6hE1sqXuRDXRI30G8tvvXDI6E827uY1KfR+wojUnwR5uBHzdmFyJDBYHaTBvk+q6prbXkjX6AGiWG",
+	"AHb5fVFjqvditrvHIsEg/Dw6edRBsAz+0BSIoeSEBVXjGgybc9l9Z0dofXzygO18IOQ2QSdBmD7g62TH",
+	"5guoIqfbeQRFN76gtbtVu6lXla5odEFZ8gti22yeu5CSTSMxk7czDEs7dMlmyWwFNMuNqdCnEg8dDRfz",
+	"jTNoI30jecRIomu02ywCKiUFgAznbruTjElZsahoo7bRI9mOelBqFbIKxi0M1YopQwJdtbblGuZOQ49Y",
+	"sEyvCMLhz8XyPDi7S6OvCdtD2cb/Ntwr+tYiCJKV444p/9pDOsR0Yy0bvWoFkunBcMBgB+X+evq9kgD7",
+	"Uk+qTBMOm0fpiuWZ/acWxaMcriHvy0GJ3d59ettU0+rjkKL4n6zQB8gK/TUgkZZrlSrAaBKLl0g70NnY",
+	"V5Ml/feAw6M0mjhv+kDQ+egshoi/6iMdBaKvEH3DU4guexBt1Z/wA8XE/dzG+zUqEhyKidevHoqJI79O",
+	"S8n09p0ZxcUIjOm0ews3q3Ju+Nu3vvf8dwnZrKT9TALNQH5nseAy9xyHSsx8h4EsM4QRNEClbVJqp7PS",
+	"upjd3qLdvRRxven5L699KaUR5eTVNchtjc+m6ZVrO7bCmZDXGawLoYGn20d/hu0H/q2ETzgvw9POnpF0",
+	"RSVNNUiVkLU5nMxXi6Y5A66/OycSCqCYdkgrNPWSZyA/cHSPGK3jCrbEdkhUHuYwRNy2QthP88j3Qyda",
+	"lnBB6AfuUNlJQbe5oAgo7yDG7U89fviaKfSxH5FfXaZusFi9gg98VS5wIYpQnJVZp58Z08aaCabhQcmP",
+	"PvAP/HmNRIvq09uSG9Z6DcphktmpYLGqO/tvFEEywVGci9rOws7oV3oNq3Lx6KVDvv02LIGqPUxmJKbI",
+	"AiFUtTD084EHv7WTwh9vVikenx0W3yBLTuytxmkgJq9d8Xe4LmzEpNBj5aDBzOqPneHx739TXkmiRGlj",
+	"pBFjdB2R56il2zEwhvmBK+CZIpuVEYqqoCk4yEMf5bwgbGn+MAaUcvaT+X1iHWnYvcis9Ozk5AP3UhUt",
+	"MKbI5w/eGPowOyef//n3f9zeHn3g6H9PwYG729awS2aYyOx5QdMVPDo7OvEssfFZHQafbexmzgJchNmp",
+	"7fQDnBZsdj57fHSK7zE8FRnA8Qporlf/heqCjcVUyPWvs9n57E+gf8RHAmB3/OXZyYnrnqd9xR3c6OMi",
+	"p7Zc3/KyGPe/bffsfW1ryhtManb+28dkpsr1msqtTSbzlFfHXfHeqSPyF4AMuzOkEnDvaG4DxnSL7kxs",
+	"Bwu5sjEeeqmw92a5mH00Qx6vQUtmy7q79uBn98j9bYLhfH4itxWAUpekqGbRsLnr7fpFYhtcKJWNZFuN",
+	"I758zOjppYC3Lufn3gng0HWPIBrDM63o4LDByAf59unJ4/pyZ5IyrojvE6yFBLKiyjlKvovv3fXpMVpi",
+	"3cTzE1P6uX1kcAND1vU353Kqt7EX/9qMgPpMZHuf57kLD60nIK33FuXcoS1WhoGyiambFUtXfjSSUk4W",
+	"WE2Shfvn+5y29vD4M/739lj71i0ilrCKviKF8ov7IhYJlSy1VY72WGvvlu+xjUfqHzVGBhKCpBrmrg9y",
+	"Qj6VQtM53KxoqTRk310QSsyUCEoGw+uPwg4feMzvwR2z1UnpGjS2a/zt88xcB6/FOgbuywprXc5oCUlw",
+	"2EMg6/Gzq0c+DrSiP8MWw01OF3jhGmtNQniv1oU2eunt7X1T93uLv9nBOi0dBPQ2AaVbUPw6purEqi+X",
+	"sgSPXYQdy0C6rHrLdFJ70NOhi+PW3RnubVNr7P2OLXU45BOwi6C7gHWLGnlcdUqQtU5qNb5ATQz3ETHP",
+	"q02sMBf6We8P9WPxi/mpBIT2cTfT+bD2uIextzhsibu+xjUW2JGkQbLHIB94aS3CEU8iiI1jFPdEc/40",
+	"uiTVGw6kcJ3070h39cGjH6+Rttp5M2uiOv7s/33bd08r7Jgd4hrY7HonJF0/zKb33/YaBefOW/8m8AYk",
+	"DkTI+qaN2bmwnUUIFxvLQSveaSxqYMUBR3RMF5RnLpDplIbmWT23D/zqO+3f6bT+e0nfAGw1plzajYXM",
+	"MHIPsHl3GvoTglYFdEnK4oi8w7o8NPVqIzBDkWI/BOuh3pd6jIB/BNc+obbsKJOyEFOYLUVSUXKtsO2c",
+	"4daqoSn4EIwnb10lKiW1YVq177O6i02hXgqJGVoOpMxbr0fkB6qpkYzVr1ZCXJFLoRPbCtCo3d7OuQIo",
+	"FBE83/rbR6642Cif+xV0QMNKPCCCp63tNnoyphru6rq/lFbVfXUd1XcP4HzT34xggrdNr6lLGrxfZRVH",
+	"7r407+kVTKFcYWortaQQSQB8+dNri4lK3hhaCM/XPWEvyAVxviP7JusBY4fw4RVQqRdAu+8RwmklmGS2",
+	"piw/D0oYObhblTgkAqwFZJysYY3R87W13wVxGS8J2bhP0L+GN6t9b6ai+B+rlX2dBF/P757FQTXQ/ZP3",
+	"O7qt7QZLgQi3VfkaLG8LOGc/nR9A0KKq+HUqYEv6lVoEEYnw8tU831W4WpqmSomUUe29/piyUBWSQ66g",
+	"gSHWkBfbC2tBoUrv8h/oJVRpAA4bE6MVNgMu8a1rvcvDkT3VSO6+USx5Hk7XVusGSQW26stduiPiSxF8",
+	"UVT7eYwdo6OWXoIiC1gxCy5CJTgEDZwhc1n3zbv2Fmjm6qzvrqY1TytYIwuF8txLh7rnW7Nfasw4qzLn",
+	"62vTautXDxA2Iv0YNf+aE3X53tbJ1dAehHQVefabAGkubkDaKGnDEHXIHCdDQB37GZcj4vgKfdLG9nck",
+	"URNz1wLMb20GXL2EO4b879PUsnT7ANbt+zB7317DhEigVWQT3d3mqiEq4UGyXLmMk7gX9uzkxNwWTsxj",
+	"hVX/HXKSNwMScnZyZh9ylYMkpdxI/gXYqGNGvjU/98Ve3+1yA2N8/IsZbUE+zxe13N7VBxfYbWcnZw80",
+	"/htb6Vf1krv7rfgjtJU6DMpyJD24oanOtz4agMajB1LqvBmrctEbGsVw6/2pWuXiHcaTu5w2ZnoTWRE+",
+	"dZIwp12txIasy9SIdLISeaY6I2AsU8efNdzo2249SZMcjJJ/ehakYxDE6MD4uFEhEBzbmTE+v/NtyRPy",
+	"nqqrJDjTH1zn0CQwBFwmjG1hiJf2grjcMbQunnW+2TxWv9sqVsYWqbBDNoH2Yx0ObgLMYWc2yOLVTUF5",
+	"9jobFQhyxWij40BBUmEE5eo+Rdvr7GfnR++gRZYp2/DYphI6IDSH66KJ0tRYlbafJJ9KBjIXkMNQ4GIh",
+	"4ZrZLKGUcjukGTGpuhjrTTOkYCkluPCuX6mRhAtxc3ucrsBVN0bdii/N1z9XvWb3E1AvxM3XJptwPfct",
+	"lnCQHo+i7b1JpqOU5+mVTWkqNdIEqqCBeLCZRDVSEMIsGdXTPLjEjADClrbOPyQfQyzdpBO2XO6MT01C",
+	"OzHNeW2LSnaNkwLgClEuu0wRuClyrBtwScXRANe2gKZWPiqx0dk1782gzZYAz2KtoraY12T0/dnvLdL1",
+	"o033fwBTwNjLj9DX60oMrHhz1NjEbLkgHNGpXMBV9RBzQLxxA+B56GMJEq8ySFkGCr2IIF1uomsIfY6w",
+	"45U34oi8tQUT5Furec0zweE7wgEy4hrtJIHvLrM461ZvPCLPie93W7uAUL0LEzL/9Oo9+eff/3FsP4sY",
+	"GMCzuuR8v0v4QEzZTQ8BXUY5s0+n0+DrBuIRKv6hlHSRb0nV/HcCl59R1anXtmyFha2qQdXMqGu0OvZh",
+	"8j3+7P5125/dd9j5u989QAzXjYSdTzqTB+0iponfemffHjvsrljfRj+3T9xtn4f5ux3mV8r0z+/u91zc",
+	"grqSkiwfQiLWbA2PRKmnsNfCwhg3hhbhvdj1gzsteUCD2T1TCYVrthPVf9+ar6e5Pl+NDoxr+pdntJZy",
+	"A6JJrCOIZ+SyZBlFT4pwbRZRkmPC5ZYIB1LjggFV6r5RQfYiraAgvotf/GdVzH6/lPUQrKKJO9DBMfye",
+	"TMwkVmINNoHRvJ0IXknVTlahsDZYD5/o+cK324rria9ouqrkOVPetfLLm3fvSfieI/La+l2CaJXP3Wcu",
+	"IdsqgEsGeeayLphGYG0MEtv3/Pb449FCZNteVU995breC5uK9bA8CAd9eG2vLAyjOT05CXxsGgOVCaF1",
+	"6rr3ByQ2zGkoSWbNmG6TQAvKjFF7zPg1001LpuXEwcKi1/jY10oXdnauVcQD04Udu59x2U2eQvlcLq06",
+	"Y47viNhqgwy5glqJDUfCuLD8K6db/BCr3jDvui7nMPRRQMNEKKDh27d/9jlnfsEn7lEmmAG6XASI/Y0T",
+	"mEDY57l9V2w7kq6UySwz8/tab4SZ2/PswS1iM2z/VTD7OnUkrX/UViTNJ18g+yO+UV9V4Smkw/ywV2aK",
+	"ajPKZF04WoWeL6nL4cRay4GLePzZ/KfXTI9TYySqUtgHD66u+XjPV74/E9vTzwRWvHkVtsZlGOY121Pn",
+	"XOeMX/WcircL+lnkf1RP7RxMi0atcve25Bc2y8mYE3ln5sr+dRitkkKOwyHcqxuQcWO/dKbzeFjxUafo",
+	"l+0atv/evNN++g/gnq4IxDcvwlLBroqMpgZnTJR+8nuLT+wrob6qszBLeJAwwSVTGowNhdvKtPDx6zoa",
+	"ajazVyEwk/1aFQIzty+gEJhh+xWCar+3E56js+Dte62LEUuvXc+wI/KcyPrIjXy0hrUuJTd2tEWKiJ5/",
+	"dftscPz4s/vXbX+NOD4zSj7L6tmvUkS7pfRLaVerNFEeg3tbK/WkQpCzaL72OPrzF7BIspdjlvz3zjDL",
+	"h5BbZp+65ZSrRU06fF4vmK0U3612NWoxcHco5BSdXlZFtt9jphWCUV4DcYXCoZ+fKZ9lObc1stiEsHaT",
+	"OeijhJQ8B6UsUgpefPyX86HU0DK0GtlC2jj2sFuRi1ladj67njXrl3iLOtvXKRtK/mV8J29L/sKcU0+R",
+	"daWQ+7rwuxPvSweVg6+v8vJdSkCNoFPzmO46a/PX8WdZ8n7uf8DR4z2+98jpA5W5v7G2TYIb7W+P/6tE",
+	"qCa34ZiNaAsvlMdmDy7W0CkgekC3L9Nwnrsdxn+v4tYvcz9fAPprHC7WNzXFHJG3lClXTRQICgx7AE/d",
+	"N0sh13Uaz6jbe6ypuupXDd7jE3einLtb1mYSv1Or2kz9gWo/LNXggfmqL4yGmH9tyQYkeE0gpA1LAt0G",
+	"nhUb7y14xe+ef5h1fBmhb0buNwlxjyeU8+Z9R+QvTg+0SDSxk3dsAf88/mz+0yvWDyIFew3uXbCbYfry",
+	"ocz3F8i3X72nqBujVcUqHB+HYe2CQOahAdiyabQEPKr4pfSB9OZibE2VBFGAQ540r0DkgQXKEUUKsIYC",
+	"Fj+Yp9G8VyQD8w3wlAE2nD6qogFoFNhk0ByW2hoE5PXy0c8uBQCcjmKeW9MMLJwAZoRQ7bfQeVYLCang",
+	"Fpd4bvHSdm2EvxbZocwloKj9ucuOa9icdE0M/jhQcll6qEWX3489XNGjgWHvkevZrX5o4INxXK/yPBGO",
+	"nQ0f+gq+tFRtWeY3Dh5RyMRFjrmo82BQOTczNcZ44nFqNIxkrMe+mqynhvLUo5J6B9BmJZQLW1iznWbb",
+	"xDdrEJJ8i8872PzvLKdn/PLCllr6EBxWgNevdAWYLnHavNdFCmP1llTqAwsu73RN77nYkkr94Cl9ZlDf",
+	"gXjYizht4WX/0NOXXuKIhHqUBp94Zm88z2wReMk1y92d2qHsgCQ7yzEb7aW77ZigU3R/TNKmvpkbZ+8d",
+	"WGcZF5gjZwGeu2vrR4CzRcbz2Uu+YrEVn+2shPeY4B2i6PTs+0NgIr8uAypsVn7PRpSnkUoRWJWLxBGD",
+	"88o48iNaiG5PcE2S3e7gkXzekIC9D4Ps3EtQC+zEzYc78MjG9u9y1b6v+2l/lf5aP78vZL+12sc/LPMe",
+	"Mfr0/Nv6uSyATYJRAcQ4RbARX0ddKgxGqRXkuW2ZVcG8uxsjNjxBsrWhhUbnmch9aXP148/+n/1W6aHE",
+	"W/OX+7dO3VD9vucKFGYa07IJGmThkZTjEO6EPHPgYnPAqRynubAY9QOgIB7vw2IbXQPHunovUgNgEKZ3",
+	"MEEiPMuMOtWpJ18dj8M9vWc/d2OwqLfbf3M/zKx73Ol52asA7SPE0vqmG/hjLP1XnYt76N9IbSvYFTLT",
+	"SqpbivfB2g1VZCOZ1sAvGvchFOzn/gP01LjHa4jp3fqGf9lbMr769eQ+xo4j6ADX9fHe19XpGn36i/Or",
+	"xE5grq3MQlCZkY0o86wG0BC+U/qeF2cHR28X9M2v90Dwt10CbiegLhVoQteCX2JdyWKrQZHwYtX9xU66",
+	"zLClFOsBNLLefmM7mSJmEvW4z54+ffzsIDS3J98//cOzOwO6PUQhXOucowggSktwLjhHORNoSBat0Pof",
+	"A+6bWBgianQkJBHBL2zei20otMaqWaPwFjk9jPpVKsE22uqk/nf2kamp/icEC6QL4VLx7UxGELpKpcjz",
+	"BU2vuvEDvyTUXsUd7b51KNhu4ydD2i1AYispwxSJAsDiQ5t3qeHGWE65ElVTKKsDu2Q+p3ocQj6+RWqU",
+	"eMyVnVDqR5me6C+n8NAycIP8SXgGzjLbpB1u9CjYy7evzlydurM7lwHNImCpFmTtLcooLo3F04p7yE7O",
+	"Duqk8pA80YwVo2XfshfdqAhSPHWJ8C6l2m7FHlwS2+pwYo7UAZYL6XrtmE0fIOtGD8ROx+2vQTvDMb06",
+	"bDL6hE1zvipvaKNN5f16Q6uN93DLDgtwTZuFW1WGeLPpVtVI8rePZkewwYM7t1Lmru2jOj8+Pj37w9HJ",
+	"0cnR6fkfnjx5jNvnXv3ZH6qFNPwc1AGp8G8bbws+8DGC4CMsIgnf4bOkG5+ZlYQvrog2+NDVX368/f8B",
+	"AAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
