@@ -163,7 +163,7 @@ func TestProcessThatNeverReads(t *testing.T) {
 	spec := typed(t, `stty raw -echo; echo ready; while :; do printf '\033[c'; sleep 0.01; done`)
 	inc := launched(t, m, spec)
 	shows(t, m, spec.Terminal, "ready")
-	ctx, cancel := context.WithTimeout(context.Background(), 1200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 2500*time.Millisecond)
 	defer cancel()
 	err := m.Input(ctx, inc, make([]byte, maxInput))
 	if !hub.IsCode(err, hub.CodeTerminalBusy) {
