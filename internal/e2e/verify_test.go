@@ -162,6 +162,22 @@ func TestAcceptance_V14_ChangesOutsideOfTheScopeAreNamed(t *testing.T) {
 	})
 }
 
+// A worktree that the hub made is compared with its base; its worker commits.
+func TestAcceptance_V14_ChangesInAWorktreeOfTheHubs(t *testing.T) {
+	t.Parallel()
+	h, repo := StartHub(t, "mac"), NewRepo(t, map[string]string{"src/a": "one\n"})
+	run := h.NewRun("made by the hub")
+	get[api.RepoResult](t, h.Caller(), "repo", "add", repo, "--name", "demo")
+	task := run.Task("echo two > src/a; echo x > stray; git add -A; git -c user.name=w -c user.email=w@example.org commit -qm w\n"+done+"committed",
+		"--write-scope", "src", "--verify-cmd", "git log --format=%s -1", "--verify", "required")
+	start := run.Begin(task, "--repo", "demo", "--worktree", "new-top-level", "--name", "vet", "--agent", "sh")
+	var f found
+	must(t, json.Unmarshal(run.Done(start.DispatchId).Payload, &f))
+	if f.Outcome != "succeeded" || f.Verify.OutputTail != "w\n" || f.ScopeCheck != "violated" || !slices.Equal(f.ScopeViolations, []string{"stray"}) {
+		t.Errorf("%+v %+v", f, f.Verify)
+	}
+}
+
 // Without a git worktree nothing can be said, and what the worker says is
 // labelled as its word.
 func TestAcceptance_V14_WithoutAWorktreeItIsUnavailable(t *testing.T) {
