@@ -334,7 +334,21 @@ func (fakeGit) Check(name, base string) error                { return nil }
 func (fakeGit) Create(context.Context, work.NewWorktree) (hub.Worktree, error) {
 	return hub.Worktree{}, errors.New("no worktrees here")
 }
-func (fakeGit) HasSetup(context.Context, hub.Repo, string) (bool, error) { return false, nil }
+func (fakeGit) SetupHook(context.Context, hub.Repo, string) (hub.SetupHook, string, error) {
+	return hub.SetupHook{}, "", nil
+}
+func (fakeGit) Salvage(context.Context, work.NewWorktree) (hub.Worktree, bool, error) {
+	return hub.Worktree{}, false, nil
+}
+func (fakeGit) Examine(context.Context, hub.Repo, hub.Worktree) (hub.TreeState, error) {
+	return hub.TreeState{}, nil
+}
+func (fakeGit) Save(context.Context, hub.Repo, hub.Worktree) ([]hub.SavedRef, []hub.Loss, error) {
+	return nil, nil, nil
+}
+func (fakeGit) Remove(context.Context, hub.Repo, hub.Worktree, string) (bool, error) {
+	return false, nil
+}
 
 type fakeAgents struct{}
 
@@ -344,7 +358,8 @@ func (fakeAgents) Completion(agent string) (string, error) {
 	}
 	return "report", nil
 }
-func (fakeAgents) Grace(string) time.Duration { return time.Millisecond }
+func (fakeAgents) Grace(string) time.Duration                     { return time.Millisecond }
+func (fakeAgents) Setup(work.SetupLaunch) (hub.LaunchSpec, error) { return hub.LaunchSpec{}, nil }
 func (fakeAgents) Plan(l work.Launch) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: l.Terminal}, nil
 }

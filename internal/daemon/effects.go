@@ -29,7 +29,7 @@ func (g git) Inspect(ctx context.Context, path string) (work.Folder, error) {
 func (git) Canonical(path string) (string, error) { return worktree.Canonical(path) }
 
 func (g git) spec(n work.NewWorktree) worktree.CreateSpec {
-	return worktree.CreateSpec{Root: g.root, RepoID: n.Repo.ID, Worktree: n.ID, Name: n.Name, Base: n.Base}
+	return worktree.CreateSpec{Root: g.root, RepoID: n.Repo.ID, Worktree: n.ID, Name: n.Name, Base: n.Base, Hooks: n.Hooks}
 }
 
 func (g git) Where(n work.NewWorktree) (path, branch string) {
@@ -60,18 +60,45 @@ func (g git) Create(ctx context.Context, n work.NewWorktree) (hub.Worktree, erro
 	spec := g.spec(n)
 	spec.Repo = facts
 	made, err := g.Git.Create(ctx, spec)
-	return hub.Worktree{
-		ID: n.ID, Repo: n.Repo.ID, Name: n.Name, Path: made.Path, Branch: made.Branch, Base: made.BaseCommit,
-	}, err
+	return madeOf(n, made), err
 }
 
-func (g git) HasSetup(ctx context.Context, repo hub.Repo, base string) (bool, error) {
+func madeOf(n work.NewWorktree, made worktree.Created) hub.Worktree {
+	return hub.Worktree{
+		ID: n.ID, Repo: n.Repo.ID, Name: n.Name, Path: made.Path, Branch: made.Branch, Base: made.BaseCommit,
+	}
+}
+
+func (g git) Salvage(ctx context.Context, n work.NewWorktree) (hub.Worktree, bool, error) {
+	spec := g.spec(n)
+	spec.Repo = worktree.Facts{Path: n.Repo.Path, Kind: worktree.KindGit}
+	made, ok, err := g.Git.Salvage(ctx, spec)
+	return madeOf(n, made), ok, err
+}
+
+func (g git) SetupHook(ctx context.Context, repo hub.Repo, base string) (hub.SetupHook, string, error) {
 	facts, commit, err := g.Resolve(ctx, repo.Path, base)
 	if err != nil {
-		return false, err
+		return hub.SetupHook{}, "", err
 	}
-	found, _, err := g.SetupHook(ctx, facts, commit)
-	return found, err
+	hook, err := g.Git.SetupHook(ctx, facts, commit)
+	return hook, commit, err
+}
+
+func (g git) tree(repo hub.Repo, w hub.Worktree) worktree.Tree {
+	return worktree.Tree{Repo: repo.Path, Root: g.root, RepoID: w.Repo, Worktree: w.ID, Name: w.Name, Branch: w.Branch}
+}
+
+func (g git) Examine(ctx context.Context, repo hub.Repo, w hub.Worktree) (hub.TreeState, error) {
+	return g.Git.Examine(ctx, g.tree(repo, w))
+}
+
+func (g git) Save(ctx context.Context, repo hub.Repo, w hub.Worktree) ([]hub.SavedRef, []hub.Loss, error) {
+	return g.Git.Save(ctx, g.tree(repo, w))
+}
+
+func (g git) Remove(ctx context.Context, repo hub.Repo, w hub.Worktree, tip string) (bool, error) {
+	return g.Git.Remove(ctx, g.tree(repo, w), tip)
 }
 
 // agents fits the launcher table to work.Agents.
@@ -123,6 +150,19 @@ func (a agents) Plan(in work.Launch) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{
 		Terminal: in.Terminal, Argv: plan.Argv, Stdin: plan.Stdin, Dir: in.Dir, Env: a.environment(l, in.Env),
 	}, nil
+}
+
+// Setup writes the script of a setup, which gets what a worker gets but for the
+// capability and what a launcher adds.
+func (a agents) Setup(in work.SetupLaunch) (hub.LaunchSpec, error) {
+	argv, file, data, err := worktree.Script(in.Run, in.Private)
+	if err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	if err := safefile.WriteAtomic(file, data, 0o600); err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	return hub.LaunchSpec{Terminal: in.Terminal, Argv: argv, Dir: in.Dir, Env: a.environment(agent.Launcher{}, in.Env)}, nil
 }
 
 // environment is the allow-listed base, the launcher's own, and the hub's; the

@@ -8,12 +8,16 @@ import (
 )
 
 // Kinds of notices, as their payload names them.
-const noticePeerState = "peer_state"
+const (
+	noticePeerState  = "peer_state"
+	noticeSetupState = "setup_state"
+)
 
 // notice is mail that the home writes itself, from its own facts.
 type notice struct {
 	subject, body string
-	payload       any // names its kind
+	payload       any  // names its kind
+	history       bool // kept, and delivered to nobody
 }
 
 func postNotice(tx store.Tx, run hub.RunID, n notice) error {
@@ -23,7 +27,7 @@ func postNotice(tx store.Tx, run hub.RunID, n notice) error {
 	}
 	_, err = tx.Append(hub.Message{
 		ID: hub.NewMessageID(), Run: run, From: hubName, To: run.Box(), Type: hub.TypeNotice,
-		Subject: n.subject, Body: n.body, Payload: payload, CreatedAt: tx.Now(),
+		Subject: n.subject, Body: n.body, Payload: payload, History: n.history, CreatedAt: tx.Now(),
 	})
 	return err
 }
@@ -106,9 +110,9 @@ func peerNotice(p hub.Peer, ids []hub.DispatchID) notice {
 	}
 	if p.Condition == "" {
 		state.State = "restored"
-		return notice{p.Name + " is reached again", "What was held flows again; nothing was lost.", state}
+		return notice{subject: p.Name + " is reached again", body: "What was held flows again; nothing was lost.", payload: state}
 	}
 	body := "Nothing is sent to " + p.Name + " or taken from it, and nothing is lost: what its workers report waits there. " +
 		"See wavehub peer show " + p.Name + "; if it does not come back, abandon the Dispatches that are on it."
-	return notice{p.Name + ": " + p.Condition.Info().Title, body, state}
+	return notice{subject: p.Name + ": " + p.Condition.Info().Title, body: body, payload: state}
 }

@@ -11,6 +11,7 @@ const (
 	TopicVerdict  Topic = "verdict"  // MessageID: the home's verdict is known
 	TopicFence    Topic = "fence"    // "": a fence was imported
 	TopicDispatch Topic = "dispatch" // DispatchID: its state changed
+	TopicWorktree Topic = "worktree" // WorktreeID: its setup has ended
 	TopicPeer     Topic = "peer"     // PeerID: paired, changed, revoked
 )
 

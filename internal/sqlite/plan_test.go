@@ -70,6 +70,8 @@ func TestPlans(t *testing.T) {
 		"RepoByName":         {repoByFold, "repos"},
 		"WorktreesNamed":     {worktreesNamed, "worktrees"},
 		"WorktreeList":       {worktreesOf, "worktrees_repo"},
+		"WorktreesUnder":     {worktreesUnder, "worktrees_parent"},
+		"OpenWorktrees":      {openWorktrees, "worktrees_open"},
 	} {
 		plan := explain(t, c.sc, want.query)
 		if strings.Contains(plan, "SCAN") || !strings.Contains(plan, want.index) {

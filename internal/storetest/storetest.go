@@ -29,7 +29,7 @@ func Run(t *testing.T, o Options) {
 		{"Tasks", tasks}, {"TaskPages", taskPages}, {"Abbreviations", abbreviations},
 		{"Dispatches", dispatches}, {"DispatchFilters", dispatchFilters}, {"SwapRace", swapRace},
 		{"Attachments", attachments}, {"OpenAttachments", openAttachments},
-		{"Repos", repos}, {"Worktrees", worktrees},
+		{"Repos", repos}, {"Worktrees", worktrees}, {"Open worktrees", openWorktrees},
 		{"Mailboxes", mailboxes}, {"Append", appendMail}, {"Batches", batches}, {"History", history},
 		{"Verdicts", verdicts}, {"Deliveries", deliveries}, {"Questions", questions},
 		{"Queues", queues}, {"QueueReads", queueReads}, {"Cursors", cursors},

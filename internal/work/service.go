@@ -38,6 +38,8 @@ type NewWorktree struct {
 	ID   hub.WorktreeID
 	Name string
 	Base string
+	// Hooks lets the repository's own hooks run at the checkout.
+	Hooks bool
 }
 
 // Git inspects folders and makes worktrees.
@@ -52,8 +54,19 @@ type Git interface {
 	// Free refuses a name whose branch or folder is in use.
 	Free(context.Context, NewWorktree) error
 	Create(context.Context, NewWorktree) (hub.Worktree, error)
-	// HasSetup reports whether the repository has a setup hook at its base.
-	HasSetup(ctx context.Context, repo hub.Repo, base string) (bool, error)
+	// Salvage finds out what became of a Create that was cut off: true and the
+	// worktree if it is complete, else nothing of it is left. An error says that
+	// nothing is known.
+	Salvage(context.Context, NewWorktree) (hub.Worktree, bool, error)
+	// SetupHook is how a worktree of the base would be set up, and the commit that
+	// the base names. A hook that cannot be used is found, and an error.
+	SetupHook(ctx context.Context, repo hub.Repo, base string) (hook hub.SetupHook, commit string, err error)
+	// Examine finds out where a worktree stands and what its removal would lose.
+	Examine(context.Context, hub.Repo, hub.Worktree) (hub.TreeState, error)
+	// Save keeps what a removal would lose under refs; left is what it cannot.
+	Save(context.Context, hub.Repo, hub.Worktree) (saved []hub.SavedRef, left []hub.Loss, err error)
+	// Remove deletes a worktree, and its branch if that is at tip still.
+	Remove(ctx context.Context, repo hub.Repo, w hub.Worktree, tip string) (branchKept bool, err error)
 }
 
 // Launch asks an agent's launcher how to start it.
@@ -77,6 +90,8 @@ type Agents interface {
 	Grace(agent string) time.Duration
 	// Plan writes the prompt files and returns what to start.
 	Plan(Launch) (hub.LaunchSpec, error)
+	// Setup writes the script of a setup and returns what to start.
+	Setup(SetupLaunch) (hub.LaunchSpec, error)
 }
 
 // Remote asks a peer as the owner of a Dispatch. An error that is
@@ -137,6 +152,7 @@ type Bus interface {
 type Service struct {
 	Config
 	hands hands
+	trees hands // of worktrees that are being made or removed
 	beats beats
 }
 
