@@ -76,9 +76,12 @@ var apiScopes = map[string]kinds{
 	"getRequest": reads | worker,
 	"expandId":   reads,
 
-	"addRepo":       operator,
-	"listRepos":     reads,
-	"listWorktrees": reads,
+	"addRepo":        operator,
+	"listRepos":      reads,
+	"listWorktrees":  reads,
+	"createWorktree": operator,
+	"getWorktree":    reads,
+	"removeWorktree": operator,
 
 	"addPeer":      operator,
 	"listPeers":    reads,

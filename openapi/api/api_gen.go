@@ -1123,6 +1123,150 @@ func (e WorkerStartSetup) Valid() bool {
 	}
 }
 
+// Defines values for WorktreeState.
+const (
+	WorktreeStateCreating WorktreeState = "creating"
+	WorktreeStateDeleting WorktreeState = "deleting"
+	WorktreeStateReady    WorktreeState = "ready"
+	WorktreeStateRemoving WorktreeState = "removing"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeState enum.
+func (e WorktreeState) Valid() bool {
+	switch e {
+	case WorktreeStateCreating:
+		return true
+	case WorktreeStateDeleting:
+		return true
+	case WorktreeStateReady:
+		return true
+	case WorktreeStateRemoving:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorktreeCreateRepoHooks.
+const (
+	WorktreeCreateRepoHooksRun  WorktreeCreateRepoHooks = "run"
+	WorktreeCreateRepoHooksSkip WorktreeCreateRepoHooks = "skip"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeCreateRepoHooks enum.
+func (e WorktreeCreateRepoHooks) Valid() bool {
+	switch e {
+	case WorktreeCreateRepoHooksRun:
+		return true
+	case WorktreeCreateRepoHooksSkip:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorktreeCreateSetup.
+const (
+	WorktreeCreateSetupInherit WorktreeCreateSetup = "inherit"
+	WorktreeCreateSetupRun     WorktreeCreateSetup = "run"
+	WorktreeCreateSetupSkip    WorktreeCreateSetup = "skip"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeCreateSetup enum.
+func (e WorktreeCreateSetup) Valid() bool {
+	switch e {
+	case WorktreeCreateSetupInherit:
+		return true
+	case WorktreeCreateSetupRun:
+		return true
+	case WorktreeCreateSetupSkip:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorktreeLossKind.
+const (
+	WorktreeLossKindCommit     WorktreeLossKind = "commit"
+	WorktreeLossKindDeleted    WorktreeLossKind = "deleted"
+	WorktreeLossKindModified   WorktreeLossKind = "modified"
+	WorktreeLossKindRepository WorktreeLossKind = "repository"
+	WorktreeLossKindStaged     WorktreeLossKind = "staged"
+	WorktreeLossKindUnknown    WorktreeLossKind = "unknown"
+	WorktreeLossKindUntracked  WorktreeLossKind = "untracked"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeLossKind enum.
+func (e WorktreeLossKind) Valid() bool {
+	switch e {
+	case WorktreeLossKindCommit:
+		return true
+	case WorktreeLossKindDeleted:
+		return true
+	case WorktreeLossKindModified:
+		return true
+	case WorktreeLossKindRepository:
+		return true
+	case WorktreeLossKindStaged:
+		return true
+	case WorktreeLossKindUnknown:
+		return true
+	case WorktreeLossKindUntracked:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorktreeReceiptState.
+const (
+	WorktreeReceiptStateFailed         WorktreeReceiptState = "failed"
+	WorktreeReceiptStateOutcomeUnknown WorktreeReceiptState = "outcome_unknown"
+	WorktreeReceiptStateReady          WorktreeReceiptState = "ready"
+	WorktreeReceiptStateStarting       WorktreeReceiptState = "starting"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeReceiptState enum.
+func (e WorktreeReceiptState) Valid() bool {
+	switch e {
+	case WorktreeReceiptStateFailed:
+		return true
+	case WorktreeReceiptStateOutcomeUnknown:
+		return true
+	case WorktreeReceiptStateReady:
+		return true
+	case WorktreeReceiptStateStarting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorktreeSavedOf.
+const (
+	WorktreeSavedOfBranch WorktreeSavedOf = "branch"
+	WorktreeSavedOfFiles  WorktreeSavedOf = "files"
+	WorktreeSavedOfHead   WorktreeSavedOf = "head"
+	WorktreeSavedOfIndex  WorktreeSavedOf = "index"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeSavedOf enum.
+func (e WorktreeSavedOf) Valid() bool {
+	switch e {
+	case WorktreeSavedOfBranch:
+		return true
+	case WorktreeSavedOfFiles:
+		return true
+	case WorktreeSavedOfHead:
+		return true
+	case WorktreeSavedOfIndex:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ReadOutputParamsSource.
 const (
 	ReadOutputParamsSourceAuto       ReadOutputParamsSource = "auto"
@@ -1782,12 +1926,18 @@ type Server struct {
 
 // Setup defines model for Setup.
 type Setup struct {
-	Effective     string     `json:"effective"`
+	Effective string `json:"effective"`
+	ExitCode  *int   `json:"exit_code,omitempty"`
+
+	// Hash SHA-256 of the file that the hook is in, at the base commit.
+	Hash          string     `json:"hash,omitempty"`
 	HookFound     bool       `json:"hook_found"`
+	LastError     string     `json:"last_error,omitempty"`
 	Requested     string     `json:"requested"`
 	Source        string     `json:"source"`
 	StartupPolicy string     `json:"startup_policy"`
 	State         SetupState `json:"state"`
+	TerminalId    string     `json:"terminal_id,omitempty"`
 }
 
 // SetupState defines model for Setup.State.
@@ -1969,21 +2119,133 @@ type WorkerStop struct {
 
 // Worktree defines model for Worktree.
 type Worktree struct {
-	BaseCommit       string  `json:"base_commit"`
-	Branch           string  `json:"branch"`
-	CreatedAt        string  `json:"created_at"`
-	Name             string  `json:"name"`
-	ParentWorktreeId *string `json:"parent_worktree_id"`
-	Path             string  `json:"path"`
-	RepoId           string  `json:"repo_id"`
-	WorktreeId       string  `json:"worktree_id"`
+	BaseCommit       string        `json:"base_commit"`
+	Branch           string        `json:"branch"`
+	Comment          string        `json:"comment,omitempty"`
+	CreatedAt        string        `json:"created_at"`
+	DisplayName      string        `json:"display_name,omitempty"`
+	Name             string        `json:"name"`
+	ParentWorktreeId *string       `json:"parent_worktree_id"`
+	Path             string        `json:"path"`
+	RepoId           string        `json:"repo_id"`
+	Setup            Setup         `json:"setup"`
+	State            WorktreeState `json:"state"`
+	WorktreeId       string        `json:"worktree_id"`
 }
+
+// WorktreeState defines model for Worktree.State.
+type WorktreeState string
+
+// WorktreeCreate defines model for WorktreeCreate.
+type WorktreeCreate struct {
+	// Base Branch, tag or commit; absent: the present HEAD.
+	Base    string `json:"base,omitempty"`
+	Comment string `json:"comment,omitempty"`
+
+	// CurrentDir The caller's directory, for current and the default of repo.
+	CurrentDir  string `json:"current_dir,omitempty"`
+	DisplayName string `json:"display_name,omitempty"`
+	Name        string `json:"name"`
+
+	// Parent current, id:…, path:… or a name; absent: top level.
+	Parent string `json:"parent,omitempty"`
+
+	// Repo Absent: the registered one that current_dir is in.
+	Repo string `json:"repo,omitempty"`
+
+	// RepoHooks The repository's own git hooks at the checkout; absent: skip.
+	RepoHooks WorktreeCreateRepoHooks `json:"repo_hooks,omitempty"`
+	Setup     WorktreeCreateSetup     `json:"setup,omitempty"`
+	TimeoutMs int64                   `json:"timeout_ms,omitempty"`
+}
+
+// WorktreeCreateRepoHooks The repository's own git hooks at the checkout; absent: skip.
+type WorktreeCreateRepoHooks string
+
+// WorktreeCreateSetup defines model for WorktreeCreate.Setup.
+type WorktreeCreateSetup string
+
+// WorktreeDetail defines model for WorktreeDetail.
+type WorktreeDetail struct {
+	// Branch The one that is checked out.
+	Branch   *string    `json:"branch"`
+	Children []Worktree `json:"children"`
+
+	// Dispatches Live workers in it.
+	Dispatches []string `json:"dispatches"`
+	Head       *string  `json:"head"`
+	LossCount  int      `json:"loss_count"`
+
+	// Losses The first of what its removal would lose.
+	Losses  []WorktreeLoss `json:"losses"`
+	Present bool           `json:"present"`
+	Repo    Repo           `json:"repo"`
+
+	// Unknown Why it could not be looked at.
+	Unknown  *string  `json:"unknown"`
+	Worktree Worktree `json:"worktree"`
+}
+
+// WorktreeLoss defines model for WorktreeLoss.
+type WorktreeLoss struct {
+	Kind WorktreeLossKind `json:"kind"`
+
+	// Name A path, a commit, or why it is unknown.
+	Name string `json:"name"`
+}
+
+// WorktreeLossKind defines model for WorktreeLoss.Kind.
+type WorktreeLossKind string
 
 // WorktreePage defines model for WorktreePage.
 type WorktreePage struct {
 	NextCursor *string    `json:"next_cursor"`
 	Worktrees  []Worktree `json:"worktrees"`
 }
+
+// WorktreeReceipt defines model for WorktreeReceipt.
+type WorktreeReceipt struct {
+	Defaults          []Default            `json:"defaults"`
+	Effects           []Resource           `json:"effects"`
+	FailedStage       *string              `json:"failed_stage"`
+	LastError         *string              `json:"last_error"`
+	Mutation          Mutation             `json:"mutation"`
+	ResidualResources []Resource           `json:"residual_resources"`
+	Stage             string               `json:"stage"`
+	State             WorktreeReceiptState `json:"state"`
+	TimeoutMs         int64                `json:"timeout_ms"`
+	Worktree          Worktree             `json:"worktree"`
+}
+
+// WorktreeReceiptState defines model for WorktreeReceipt.State.
+type WorktreeReceiptState string
+
+// WorktreeRemoval defines model for WorktreeRemoval.
+type WorktreeRemoval struct {
+	Branch     string          `json:"branch"`
+	BranchKept bool            `json:"branch_kept"`
+	Mutation   Mutation        `json:"mutation"`
+	Name       string          `json:"name"`
+	NotSaved   []WorktreeLoss  `json:"not_saved"`
+	Path       string          `json:"path"`
+	Saved      []WorktreeSaved `json:"saved"`
+	WorktreeId string          `json:"worktree_id"`
+}
+
+// WorktreeRemove defines model for WorktreeRemove.
+type WorktreeRemove struct {
+	Force bool `json:"force,omitempty"`
+}
+
+// WorktreeSaved defines model for WorktreeSaved.
+type WorktreeSaved struct {
+	Commit string          `json:"commit"`
+	Of     WorktreeSavedOf `json:"of"`
+	Ref    string          `json:"ref"`
+}
+
+// WorktreeSavedOf defines model for WorktreeSaved.Of.
+type WorktreeSavedOf string
 
 // AnswerWaitMS defines model for AnswerWaitMS.
 type AnswerWaitMS = int64
@@ -2193,9 +2455,24 @@ type StartWorkerParams struct {
 type ListWorktreesParams struct {
 	Repo string `form:"repo,omitempty" json:"repo,omitempty"`
 
+	// Path Only the one that this folder is, or lies in.
+	Path string `form:"path,omitempty" json:"path,omitempty"`
+
 	// Cursor next_cursor of the page before.
 	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateWorktreeParams defines parameters for CreateWorktree.
+type CreateWorktreeParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RemoveWorktreeParams defines parameters for RemoveWorktree.
+type RemoveWorktreeParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // AbandonWorkerJSONRequestBody defines body for AbandonWorker for application/json ContentType.
@@ -2242,6 +2519,12 @@ type UpdateTaskJSONRequestBody = TaskUpdate
 
 // StartWorkerJSONRequestBody defines body for StartWorker for application/json ContentType.
 type StartWorkerJSONRequestBody = WorkerStart
+
+// CreateWorktreeJSONRequestBody defines body for CreateWorktree for application/json ContentType.
+type CreateWorktreeJSONRequestBody = WorktreeCreate
+
+// RemoveWorktreeJSONRequestBody defines body for RemoveWorktree for application/json ContentType.
+type RemoveWorktreeJSONRequestBody = WorktreeRemove
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -2671,6 +2954,47 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/worktrees (the `ListWorktrees` operationId).
 	ListWorktrees(ctx context.Context, params *ListWorktreesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorktreeWithBody Make a worktree on a branch of its own and start its setup.
+	//
+	// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+	CreateWorktreeWithBody(ctx context.Context, params *CreateWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorktree Make a worktree on a branch of its own and start its setup.
+	//
+	// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+	CreateWorktree(ctx context.Context, params *CreateWorktreeParams, body CreateWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetWorktree One worktree, by id or exact name, its lineage, who works in it, and what it holds.
+	//
+	// Corresponds with GET /v1/worktrees/{worktree} (the `GetWorktree` operationId).
+	GetWorktree(ctx context.Context, worktree string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveWorktreeWithBody Delete a worktree that nothing uses and that holds nothing that would be lost.
+	//
+	// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+	RemoveWorktreeWithBody(ctx context.Context, worktree string, params *RemoveWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveWorktree Delete a worktree that nothing uses and that holds nothing that would be lost.
+	//
+	// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+	RemoveWorktree(ctx context.Context, worktree string, params *RemoveWorktreeParams, body RemoveWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // GetHealth Whether the process answers. Needs no credential and says nothing else.
@@ -3548,6 +3872,97 @@ func (c *Client) StartWorker(ctx context.Context, task TaskParam, params *StartW
 // Corresponds with GET /v1/worktrees (the `ListWorktrees` operationId).
 func (c *Client) ListWorktrees(ctx context.Context, params *ListWorktreesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListWorktreesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorktreeWithBody Make a worktree on a branch of its own and start its setup.
+//
+// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+func (c *Client) CreateWorktreeWithBody(ctx context.Context, params *CreateWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorktreeRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorktree Make a worktree on a branch of its own and start its setup.
+//
+// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+func (c *Client) CreateWorktree(ctx context.Context, params *CreateWorktreeParams, body CreateWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorktreeRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetWorktree One worktree, by id or exact name, its lineage, who works in it, and what it holds.
+//
+// Corresponds with GET /v1/worktrees/{worktree} (the `GetWorktree` operationId).
+func (c *Client) GetWorktree(ctx context.Context, worktree string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetWorktreeRequest(c.Server, worktree)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveWorktreeWithBody Delete a worktree that nothing uses and that holds nothing that would be lost.
+//
+// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+func (c *Client) RemoveWorktreeWithBody(ctx context.Context, worktree string, params *RemoveWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveWorktreeRequestWithBody(c.Server, worktree, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveWorktree Delete a worktree that nothing uses and that holds nothing that would be lost.
+//
+// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+func (c *Client) RemoveWorktree(ctx context.Context, worktree string, params *RemoveWorktreeParams, body RemoveWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveWorktreeRequest(c.Server, worktree, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5471,6 +5886,14 @@ func NewListWorktreesRequest(server string, params *ListWorktreesParams) (*http.
 			}
 		}
 
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
 		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 			return nil, err
 		} else {
@@ -5496,6 +5919,153 @@ func NewListWorktreesRequest(server string, params *ListWorktreesParams) (*http.
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateWorktreeRequest calls the generic CreateWorktree builder with application/json body
+func NewCreateWorktreeRequest(server string, params *CreateWorktreeParams, body CreateWorktreeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateWorktreeRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateWorktreeRequestWithBody constructs an http.Request for the CreateWorktree method, with any body, and a specified content type
+func NewCreateWorktreeRequestWithBody(server string, params *CreateWorktreeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worktrees")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewGetWorktreeRequest constructs an http.Request for the GetWorktree method
+func NewGetWorktreeRequest(server string, worktree string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "worktree", worktree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worktrees/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRemoveWorktreeRequest calls the generic RemoveWorktree builder with application/json body
+func NewRemoveWorktreeRequest(server string, worktree string, params *RemoveWorktreeParams, body RemoveWorktreeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRemoveWorktreeRequestWithBody(server, worktree, params, "application/json", bodyReader)
+}
+
+// NewRemoveWorktreeRequestWithBody constructs an http.Request for the RemoveWorktree method, with any body, and a specified content type
+func NewRemoveWorktreeRequestWithBody(server string, worktree string, params *RemoveWorktreeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "worktree", worktree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worktrees/%s/remove", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
 	}
 
 	return req, nil
@@ -5945,6 +6515,49 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/worktrees (the `ListWorktrees` operationId).
 	ListWorktreesWithResponse(ctx context.Context, params *ListWorktreesParams, reqEditors ...RequestEditorFn) (*ListWorktreesResponse, error)
+
+	// CreateWorktreeWithBodyWithResponse Make a worktree on a branch of its own and start its setup.
+	//
+	// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+	CreateWorktreeWithBodyWithResponse(ctx context.Context, params *CreateWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorktreeResponse, error)
+
+	// CreateWorktreeWithResponse Make a worktree on a branch of its own and start its setup.
+	//
+	// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+	CreateWorktreeWithResponse(ctx context.Context, params *CreateWorktreeParams, body CreateWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorktreeResponse, error)
+
+	// GetWorktreeWithResponse One worktree, by id or exact name, its lineage, who works in it, and what it holds.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/worktrees/{worktree} (the `GetWorktree` operationId).
+	GetWorktreeWithResponse(ctx context.Context, worktree string, reqEditors ...RequestEditorFn) (*GetWorktreeResponse, error)
+
+	// RemoveWorktreeWithBodyWithResponse Delete a worktree that nothing uses and that holds nothing that would be lost.
+	//
+	// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+	RemoveWorktreeWithBodyWithResponse(ctx context.Context, worktree string, params *RemoveWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveWorktreeResponse, error)
+
+	// RemoveWorktreeWithResponse Delete a worktree that nothing uses and that holds nothing that would be lost.
+	//
+	// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+	RemoveWorktreeWithResponse(ctx context.Context, worktree string, params *RemoveWorktreeParams, body RemoveWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveWorktreeResponse, error)
 }
 
 type GetHealthResponse struct {
@@ -7778,6 +8391,157 @@ func (r ListWorktreesResponse) ContentType() string {
 	return ""
 }
 
+type CreateWorktreeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WorktreeReceipt
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *WorktreeReceipt
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateWorktreeResponse) GetJSON201() *WorktreeReceipt {
+	return r.JSON201
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CreateWorktreeResponse) GetJSON202() *WorktreeReceipt {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateWorktreeResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWorktreeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWorktreeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWorktreeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWorktreeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetWorktreeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorktreeDetail
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetWorktreeResponse) GetJSON200() *WorktreeDetail {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetWorktreeResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetWorktreeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetWorktreeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetWorktreeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetWorktreeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveWorktreeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorktreeRemoval
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RemoveWorktreeResponse) GetJSON200() *WorktreeRemoval {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RemoveWorktreeResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveWorktreeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveWorktreeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveWorktreeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveWorktreeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetHealthWithResponse Whether the process answers. Needs no credential and says nothing else.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -8495,6 +9259,79 @@ func (c *ClientWithResponses) ListWorktreesWithResponse(ctx context.Context, par
 		return nil, err
 	}
 	return ParseListWorktreesResponse(rsp)
+}
+
+// CreateWorktreeWithBodyWithResponse Make a worktree on a branch of its own and start its setup.
+//
+// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+func (c *ClientWithResponses) CreateWorktreeWithBodyWithResponse(ctx context.Context, params *CreateWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorktreeResponse, error) {
+	rsp, err := c.CreateWorktreeWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorktreeResponse(rsp)
+}
+
+// CreateWorktreeWithResponse Make a worktree on a branch of its own and start its setup.
+//
+// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+func (c *ClientWithResponses) CreateWorktreeWithResponse(ctx context.Context, params *CreateWorktreeParams, body CreateWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorktreeResponse, error) {
+	rsp, err := c.CreateWorktree(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorktreeResponse(rsp)
+}
+
+// GetWorktreeWithResponse One worktree, by id or exact name, its lineage, who works in it, and what it holds.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/worktrees/{worktree} (the `GetWorktree` operationId).
+func (c *ClientWithResponses) GetWorktreeWithResponse(ctx context.Context, worktree string, reqEditors ...RequestEditorFn) (*GetWorktreeResponse, error) {
+	rsp, err := c.GetWorktree(ctx, worktree, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetWorktreeResponse(rsp)
+}
+
+// RemoveWorktreeWithBodyWithResponse Delete a worktree that nothing uses and that holds nothing that would be lost.
+//
+// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+func (c *ClientWithResponses) RemoveWorktreeWithBodyWithResponse(ctx context.Context, worktree string, params *RemoveWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveWorktreeResponse, error) {
+	rsp, err := c.RemoveWorktreeWithBody(ctx, worktree, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveWorktreeResponse(rsp)
+}
+
+// RemoveWorktreeWithResponse Delete a worktree that nothing uses and that holds nothing that would be lost.
+//
+// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+func (c *ClientWithResponses) RemoveWorktreeWithResponse(ctx context.Context, worktree string, params *RemoveWorktreeParams, body RemoveWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveWorktreeResponse, error) {
+	rsp, err := c.RemoveWorktree(ctx, worktree, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveWorktreeResponse(rsp)
 }
 
 // ParseGetHealthResponse parses an HTTP response from a GetHealthWithResponse call
@@ -9767,6 +10604,112 @@ func ParseListWorktreesResponse(rsp *http.Response) (*ListWorktreesResponse, err
 	return response, nil
 }
 
+// ParseCreateWorktreeResponse parses an HTTP response from a CreateWorktreeWithResponse call
+func ParseCreateWorktreeResponse(rsp *http.Response) (*CreateWorktreeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWorktreeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WorktreeReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest WorktreeReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetWorktreeResponse parses an HTTP response from a GetWorktreeWithResponse call
+func ParseGetWorktreeResponse(rsp *http.Response) (*GetWorktreeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetWorktreeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorktreeDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveWorktreeResponse parses an HTTP response from a RemoveWorktreeWithResponse call
+func ParseRemoveWorktreeResponse(rsp *http.Response) (*RemoveWorktreeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveWorktreeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorktreeRemoval
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ServerInterface is what a server of this document does, one method for each
 // operation.
 type ServerInterface interface {
@@ -9884,6 +10827,15 @@ type ServerInterface interface {
 	// ListWorktrees Worktrees that this hub made.
 	// (GET /v1/worktrees)
 	ListWorktrees(w http.ResponseWriter, r *http.Request, params ListWorktreesParams)
+	// CreateWorktree Make a worktree on a branch of its own and start its setup.
+	// (POST /v1/worktrees)
+	CreateWorktree(w http.ResponseWriter, r *http.Request, params CreateWorktreeParams)
+	// GetWorktree One worktree, by id or exact name, its lineage, who works in it, and what it holds.
+	// (GET /v1/worktrees/{worktree})
+	GetWorktree(w http.ResponseWriter, r *http.Request, worktree string)
+	// RemoveWorktree Delete a worktree that nothing uses and that holds nothing that would be lost.
+	// (POST /v1/worktrees/{worktree}/remove)
+	RemoveWorktree(w http.ResponseWriter, r *http.Request, worktree string, params RemoveWorktreeParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -11424,6 +12376,19 @@ func (siw *ServerInterfaceWrapper) ListWorktrees(w http.ResponseWriter, r *http.
 		return
 	}
 
+	// ------------- Optional query parameter "path" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "path", r.URL.Query(), &params.Path, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "path"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "path", Err: err})
+		}
+		return
+	}
+
 	// ------------- Optional query parameter "cursor" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -11452,6 +12417,123 @@ func (siw *ServerInterfaceWrapper) ListWorktrees(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListWorktrees(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateWorktree operation middleware
+func (siw *ServerInterfaceWrapper) CreateWorktree(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateWorktreeParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateWorktree(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetWorktree operation middleware
+func (siw *ServerInterfaceWrapper) GetWorktree(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "worktree" -------------
+	var worktree string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "worktree", chi.URLParam(r, "worktree"), &worktree, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "worktree", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetWorktree(w, r, worktree)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RemoveWorktree operation middleware
+func (siw *ServerInterfaceWrapper) RemoveWorktree(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "worktree" -------------
+	var worktree string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "worktree", chi.URLParam(r, "worktree"), &worktree, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "worktree", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RemoveWorktreeParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RemoveWorktree(w, r, worktree, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -11677,6 +12759,15 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/worktrees", wrapper.ListWorktrees)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/worktrees", wrapper.CreateWorktree)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/worktrees/{worktree}", wrapper.GetWorktree)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/worktrees/{worktree}/remove", wrapper.RemoveWorktree)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/peers", wrapper.ListPeers)
 	})
 	r.Group(func(r chi.Router) {
@@ -11697,166 +12788,182 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3rctw2uuCroHq3KnEdWjc7Plnpl+1kJt6Jxz629/hH7OpCk1+rEbEBGgAl9bpUNU8zDzZPsoUPF4Js",
-	"kOyWKMWZzZ9Y3WwQ+PDdr19nuVhXggPXanb6dVZRSdegQeJfz7m6AvmRMv36vfm7AJVLVmkm+Ox09ou4",
-	"IqXg50QLckWZJlSTtVD6jBSwpHWpybMj819Gjojg5YaUQlyog1k2Y+bnX2qQm1k243QNs9OZWWG+VrNs",
-	"pvIVrKl531LINdWz0xnj+tnTWTZb02u2rtezU7fybM24/eAom+lNBfZZOAc5u8lm14/PxWPz8WN1warH",
-	"AndOy8eVMA/J2emSlgpustkLcf3WnHz7kLLmp5/qo6MnOSvw/0CEJAVTFdX5qvOVP1pF9ao52UJcz7KZ",
-	"hC81k1DMTrWsIT7lml7/Cvxcr2anPzbHUFoyfj67uclmL2uphNzeG4drPc/xSyKWRK+AVPQcyAKWQkIf",
-	"oO0PZj07+OH4JLWFn9yBA5QS5/RA2fWwz56m3vSqgHUlNPB88zfYJC4Evsz/9Y9/EsoLcvKM5CsqaW4Q",
-	"Npx3BbQA2ewrWvGxWXKv7fzK1kyHA3dAWeKXnfUsPp60sPN4GztvstlrUIqewxBM1/aRu4H0Xc2H3iFr",
-	"frf1P1B1MfQCTdXF3d5wexZ09HD8xmxUgqoEV4Ds860UixIQKrngGjgiEq2qkuXUnOCwsk/8x+/KHOdr",
-	"tJX/KWE5O539j8OGPx/ab9WhXxff2AbIxxXV5Aq4JldS8PMMyeTKfKgFKQQxLOMAQeoWa9g8sn8pKpCa",
-	"2f3T8Lk96m/+SrIZr8ty9nkPDmvXmjt8nrNimmVT6wXEweuo1zDPxXpNebGNPxZclGlFBM8IVYRyQuV5",
-	"vTYgvIRcC3lGYF3pDRE8B8NjJRBmn8MjIX5pWKvkBtwHVEq6wb9XEmjRt13N1lDMRa2jbxdClED5zGKX",
-	"p6Df4pPHy3pIz1Igj9+wBZzPYbdi8Tvk2mzoeV0w/U5cJXAjtyBMnILqFi0VVMNj895Zl7Kje24tgMRy",
-	"rZOLnwMHSf27twh2WweoJOM5q2iZWK4DUmqg4g4W/7D11hSYXhix9w5UXeptSK1rHfY7RNWv/XMOb0ur",
-	"kbUR9g0HshSSAM1XxN1sRhg3iMkkEbLoYOTQG98D104GbeNqBzZ+R1lzniQkGC8MaLegkAtusE3OtbgA",
-	"vn2wq1VuxPoZMSzA0hrlwpAb8T8lK6qIphfAibgEmREFQBTkEvRcaaobBLsLR9kbwWTN++i5tbnTrzPg",
-	"RnT8NlsCzyGmuB6EdEu3NpV1QZm6hpcryC+QTIuC2ZO+ja4Dz5ptUfTF9rX8BCW7BLkhrDAShOYXXFyV",
-	"UJwDWTKp9IEVkrH0XjPu/zzOtmFSeoUqyNYfRjQl+4lKcW/gVvJfwBnhcAnSyjqmiARdSw7FzsTgCOGD",
-	"efkNHuqV/dnxs2027pWHu+sMfZfXx02iG5hIhOaU51CW8XKN0EFs44A8cV4Kpfseqnn8VXR3hcOgqUU+",
-	"QmOfm02J49vx5qqkmz5wDXCDQelucYrx8/kCVszqKqPMp49dxDCPAObvKTrD1muzNoa1NYYGVbbxYkQw",
-	"vLRaRvvW9tCbOn//ZNX7bfpYMih7mLGoZQ7Jry5pWcO4fmDX9o+HFVPH9fZyQhBKoBqK+Z21JG9u96Eb",
-	"XLLCyJlpqA6umZ7nomgt5xHxFuuJWudiPdHmJFAVK6N3W0vLzVwsJ1ptSDmQl9a6GtbR8Cl8XutyF8QZ",
-	"2m8SrcYOEfSXoY16jH+PDxuSpeoiffYOWcWI3Pwsa9iZV+7cNUd3FKCYxXTVglWDakN0+hNoysptai0i",
-	"Ot7l9GZNsTCb2kmuvIkeRajkwCo9ihOaSv3OPdsHzVl7I83iQ2B4a+RkLxD2kLkxPLq8O3JbTkFkPedH",
-	"eRe/aujc77saujIgttsxlvXGYqHU85ob6cjxb1FV9hHzz/ibOs8BChSTS8qsvMTH8V90QXkheNIAyGY/",
-	"ryu9GVXdt07ys5RCvnT82Z+C8UtasmLuPRroCrMf/W4pycJm7j51RBfAaZRZVi7E9ZyuF+y8FrUKJBc/",
-	"Rc+BG9Dkgi/ZeW0/rErKo4VXVEd/+W1YEwZpdC6Wc5WLCmITJ3qJkOyc8flSyAUrCvxVBfjIpbjAJyRU",
-	"Ys6Fnp9LyrXdBGUGsPNKCrGcr5laO9owjy1Fzf2Z47+RBcUfBA4Vf+j9Kq3PHLjiz77UoFBNij+8opft",
-	"X+JRWpsAuWaclu2fCXmhJUQ/nQs+DzwwACB+vrOuAqW6uzFQBqVbnzF+yXR7j/aaW5sUFcs7UNErUeBH",
-	"tCzFFcTrR/APMEayoosS/IfI7SNUoSVS4Hzh3hBww1nRSJklzL3S63RakHO4ZgpdFs4TZtCzZLmOb5Rx",
-	"mmt2CTHEA5Tj/fovF7XaWOcZan8O+PGjeJX5inKrQOOfSgsJ3Q+L2nqCobkpo7JppjfRo+49zQdaUm7N",
-	"4Jg8HCWHg8W4TtcwR8dJF4XQs9m8vZCUccvSEEEDAPGvpTm//0PWPH5SgmJFTUs0Moz9ikw63sSaXs/N",
-	"raA4UnMJNF+1kAOuK3cUh3rNB+5szQeVhFxwyx/ngcVqIeYllRguqbmqq0pIoxKsoWB0jiwzm62E0i0m",
-	"UrIl5Ju8jHEupxVdsNJcRLSQ2azBTXRhQERfPg4koaSb+ZdaaDqH6yADzNERy7bOvqiLc9DxsyjaLJwl",
-	"rIVGSBv1bl5zeklZ6UhlVS/i6zL4ZZjR0sjOIOuV/9upQEFGpQTPXw3TVAn/Jb2e23OqtIVvuM6e5twl",
-	"yEX7Jy3B66QuXrS43iS3O+ittOv7rWWtM6T0gF+ASr0Aq1rv4TOrlVOYEmEFvQJi3oluy1woTZQgSyoz",
-	"H6QiT8nf2AtCFfnf79/8/WDW3VdbbTcC++AdvXodIoKj+pGWNUSOhWUqhoxbvQCoVNgwSLKUYk3OBePn",
-	"RPAmmMYFx7Cyv6xKinWlkZ3JNUO5EogCZSyHtJOz/wJ6/V73ay4PmiQ0rTT/wgzVbdI685ReqokV5gGr",
-	"tM+hFLmQxlTqX+qF0aZrlYoB1EkO06jscyPCd/S7xxDezU2/66NGDVG3dMCpmf99tnWuaM8pyK3qRcKf",
-	"BVTXEvbkr0vGz0FWkvF0FM1Ijx63hA2Pp/wVhjNP4biyuhBUwprVO1yI/UXPhmtZpp16IFU6RNm5NQcM",
-	"d/Tmh3bpNjCjvbQPkjU31QLV9kVvv907ZtNo8ap43RjfbeRgxQheNFGMkxGJaZZKvh11sZfoXNk3oGT0",
-	"//m2dhDFi54e/a9n2dC2o3SQgNw0EQr6sAIiRQlEr5giq3qBgULViC4rlGLhtRLrRvFOqhgdzScEdo53",
-	"Sj5b17puRZ0jX7/WpQsfdcNtceKc2W1/eOnHZ0+7+zjGP3eJMdlr7RO2VgFPCOGikKDUvtyo6za+ixfa",
-	"WADq7jxojEGeB2V4SGY7lfkmmCx7xoFrhTq/t2tG48HNWxxQs+hKuowqglU4T4rCbxMDu6LSGB574UHy",
-	"LGNho1/ZJXBQLRPByVK4dkZYzS9BsiVDyyhFx1612sLnhSg2yZ1PFqQxinSaMw8nLlV0UwpaDJgWCngB",
-	"klCt0Zh0iRNLIQkXesX4+cFkBoSEqtzMtXiAkMiXnTUCWkKat6raYk8SI7fTr+5ylBgkW3i/R7rBUGqX",
-	"gYnDI3yhW745Z2bRuMGZdjpYuDwPtBZ2p2jObe2Fj3vsIfJva/W8B150si6cYPN/jnCTQcXaveQNLzcJ",
-	"48O7DSMO86WG2jq29VxccTRm3XOQCJHXvPkyqUc0/GdHC7Ab0GyrtQWL0XuyyEmTaxy5Uv3rBuCKl7cf",
-	"nvQy3o6VPpwYbCReCWq+FgVbMpuRcSst8/goVpya7BCzuhYcOuud/JBazkK5V9U9Pjp5ureqG0XJ22Ig",
-	"hJgyYt2fREgSp2dEb35yku0hYP4iAR4bDtz4qZ5ZR9XVCji5kkxr83+mV6LW5GrFNBBVUUzYKwionFag",
-	"7s+bZewJqeeYYb7TNcug5LYP+pxv0PF253NOc65BsdWE0scooiXhRh8Wdyx4OSOGqqkWUmGJTxvxEtUs",
-	"LmS0E0F5Meq5sg9SGIJswmpGua1ZYVDfpQpgkNLcT+lD3yvKC7FcJplzcOHeD7qiarqZN0gYfKdUqXaE",
-	"GD2o/HzcDMBvBxjyh10BF1LFd4ZgEz/0jvpccC1FGX2Tl0KBDbGyvEcjj2yOtmQYya5zsaKdnJfNs1HC",
-	"Wwpsb9oJG13Hs1Gw1654o/F8g7IBdbpw/xiKrUydPVVSpeei1lWt/4B8IHy748N/wNsZv2iZgyLHcFld",
-	"Gc2l7wb6c1dtlswfklhVSZE743ZIMQxGcMyu2lz7xSYK33yniLjiBH2KB9HuA2tL7X6y+NLEWiledwOq",
-	"LCbILULYws327hwaxPSY5Ae4XjquM2UYZiyDc0nLckHzi/mU+Y1oz+zlfa+kuGTFVIVge6c9hrRdT/BN",
-	"/kOUl5Ekepc64ZMq+sIayWBVWHgP4nS+5P0yJTv4HqKniZM1KBrvrrvvnsopLWueG7t/h+IyXCT+SWoP",
-	"EzgB23FWd9Xb9xbhYJTxGWNyFpU1ewWmSz7RjlPHeQvJGshburwncyBO7Ki+TeQPk5X6KixF2SLOdlQl",
-	"REGS1Nl1h4dMrApsFZlBlia5by0uexwsk0YUOyjqDx/CgyFc2Ha3x454BEq4myaBOYodjvjgDDI+L4pv",
-	"JOLmNdf9Kr3uL3zmMXW//SDjSIUOXcRwAblYQysPRrECIldGtAUXdY6N2KOnP47soYNaDqFslLlXGzGo",
-	"0Jee7nXhrVpLDrn+Q1Ra1L9Ayql0JKVb5vkdl+qE34LF0JQzJe1vl3NplMr49wWTVp+WcAlSwbjlHspU",
-	"w3L+hC3IZe0rTGFFBeOKBkq0FD+bOSuqD93Squ/kaUhmK7uHCuxpRhQKu+R4lpJZbMqC7btex2AQNOoj",
-	"0eH3Sw2yrw51m6V6Nj60yaaOAGs3PdtJ6CV9dXarPlXF3klUBzi0j1AvOOb1cdVAMV1iJbChLLqGufux",
-	"kdAeWtmMcVVBK6qRMggSmWFMlzsUCrrYvH060kjtTlNX/F/eKfdnbMLxYCWNI0HzVARmVFP/EkF+G7UG",
-	"YtW7FMX5a02beq04b1O827aJnMSIvLb+mCOtPkY0TL+1B+L1fv+78/tAEmM8v1l6nO+3LyR26AaTw8LS",
-	"1h2UQvWYHO+gKje3jHqO6am9kaDOwXG91CnfQSXusfL4wtWne9idY/HDUpRFTyJdv2XpongJnl6J/iwR",
-	"XVe7+P/tEsFwc02pcPd9UNvf5uqxRXqPumWLjVot7rQe2rZdlyG3cX0TX9p31gei/G1zdIjqEXXHm9HY",
-	"so4xajeLTduWx9LV+AESGx7T8t5ZRaXP1PN6TDKJLZRGJRNjLUcjV1QRCbmQBRQYw2aKcIH900CSC6h0",
-	"2tSdjG+IwNe298gKIpauU9kKiDstWdMC48+u+u1gkhY/NmbdK/OHtc37MEi7HQ6XtYLilDBNgJvL8kkI",
-	"lBNYLiHXeH1ruiELIFoyc5/nlPE4vbkp0GsKk93KaPXyHczVVgi1gVrs0LK2a4gstarwW5iZQnnfLa8n",
-	"n7vBVYO/mc1wvFqxMurD5kuSpghlpU8/i/aZptsmRLFzj7Qe5OpKVl+saYApKW9Vos68bGhVs1Z12qop",
-	"o0TaXcMZ3rc7ZdCnX48eRsUL35zGdzOwLlaXIomrJy+n5veoCO3dK8xuzNU4JVQECVzPu0bHg1Z6NTvs",
-	"dB1rb27UvHhX8xdYsL0tr5oWcYLDm+Xs9LdhlPQ95W6ycAqEw03HWemf26eX1G2UgHr0cYN1CQgbKg57",
-	"HNYFan6rkpsFS3W5pLUW5HtXCfPolJinCCWuzSLRrmXaUgKcEQnm61Osn0FR7B8TlyDPkN+eGrUhdOXb",
-	"gI7EjnkXcsyFJdieGtAOKeyrFG9Ryrb0eFdzezKsCBIcCLIJdRbS/Z6QAqBKdLAbJpVm4z0316fB0bpw",
-	"rYR3UYRD682Ez8Jh0bxHgXhje0HntCwxGcQ9npErlJraQcfog9i2gSw2hOlYeXAlFr19CkOni5Q6ep3O",
-	"7L3PPnA7sN6ad1vn7Vvdaft4R6WwnSXbZ0zqO3dhHR7imUOkHux7KKuu3sOVg4cas+nqnRw474EXvSZd",
-	"X53PiN/QlZ20iehtSXNwnVWNKsoqBlx/p4i7hzNy5HRRWy2ApTe+ZemqXiSL90YwbKvwY6p6Lefdmm87",
-	"O6dsuzYc28+hsvVarrric7ZTfU669KEj4NziGQktVTKC1S7GdpTwO4bSWiVSxOaIme/tLTZW0r2VVXir",
-	"yZ9jRAmI2/NuZ6+ThhLQPmScULIwVoDh80IB8Ysb2W6QGL/8DlPWJ6Wbe8HyfzuMfTCsSqOSt7/Szsuh",
-	"lJ/OzIm6LE8RnaxVzvg5Jk8wraBcTk89nfSb9OGch7R9Nusp6bO1VkJcuKZVQ5nmsHcvUcyLr6t5JUqW",
-	"b3ZDNeyWZccC2O4+5oNWMzUDMts9rvHrJNvM9Wehp70btgA5gCpKwosgtHUqf4bkdcTdCRPldmiF7NFJ",
-	"0HV6TajBY+HC8P3tGlhaqOzjunawSzXkwPuZT+g8nDrR5jZqxR0i+rRgHJSadynpbtzdNiGb++Zs09zd",
-	"tD1cLasaftw8tO1qHuIgvkll4APdjl9Z09IyKcZ6m7XaDtCi1rvnmUyQGBzcTE072HRcvEPjjUs6pAl7",
-	"J+kWzrVO1pB7Eo+yhnF1iLmTuNUmiQgWY8qeFlVv7yvXAdF1tU0LrDFm+KfmF676Y9541BvRiUVtGCcZ",
-	"KcK6J/ZwO+Hi8GLfVmQey7sosQWiHizuomcLdwcR9ANVF/fZzRyMxg88Z/um2rvSxHlvLsGK6h6K0KD0",
-	"PEk4dwovYqPa3nlEqVrkqKuH1qXRqZ15qiibKOg5JMWw627ymwry22c/GZTZoR14w4cV5Dv3aOvJxMtm",
-	"dVVMg5K2dLfPrmPLzTxfF2Otx3YRl5JpmIdLuKXETPRND/mH5hYjkRmTWpIMAqJ2AroRaPtYxK3CFr3E",
-	"P5ZU027hMM4bxgshHLOIGzec/JgKXwQiH61jDzcbPAvFJVMC22sAXwrZUyTtia/j+HHRi2Pymr3A4MVw",
-	"qGSUtkJdxpPjH54826EyI5DeyNjImIIaPTUXsoiHAX7OxsgrRoIffniSAnEfCe0bVxrGp24yv7mfPjpI",
-	"N5vRToiOcc0kdfe+64Fc/qEt5k4qkz3GDkxrF6+/WWzKRK673cMOmtJAfqk31UJ3UNvNbV2VoNu+nEUp",
-	"clv81nR2SZGLeeH/QdY8ynfXjMefHnc58TQ8p9c8TR5z+HC93Gas0mrrXv7bOkhHokf9VQa9ruORwU73",
-	"7gS2IruJKjT7SaHnR8r0Xygra9mTd7UQxYaIJaF2pCoG0V2TISyhIEwrO/2NLDYatuMJVVOvstsY047L",
-	"132e3DzW5aGLcd/ayHPXwmNMp1hQtVvDJ2NGba/Zo1fktcSUhYLJNNRDtN5WlQm5yTBU5X6IGX/eB9HJ",
-	"Weh5pWEwJd3MExnK6QPtmsrMxdxgRk87jcRwx7/TNUbibJInJRWAPCO2c8ppaNk6nonhEz92Oo1P1t3p",
-	"QalVe3CKjbSvbIvvHndCMyhq30LU/pTubMb4CiRLZ/HFZf+jzZ2G3XZ7jlIPmYhbl+sQNCMcrh7nK1YW",
-	"9p9aVI9LuIQyI6w4/dc//pkRo4abfxlcoMSl5e+noyW6JeC2hpiFqPbkFeeS5pBs0PsC9BWATQqoRMm0",
-	"7QZm/kRFviDAi6br8GJDSlrzfGVbD49cwrjiHd/oyCRswztwl1KIZbOjJ+ONhW87t/JjhCKdnCCq7Jxh",
-	"lvbEuNzWe+3EOlCDgow5zEWZyg10q9qW5C7GkD+0uErWu4TE4fgWksceTer0N/xABoff2+5GR0DBMcOj",
-	"WXrM+LDtm2vJ9Oa9eYsz5PqmGNdzw9++923xHmXkaiXtZ0YJBvnIppwU7jkOxPuGH/lZ9ChRgUrbBsZu",
-	"Z6V1ZQe+M74UaRXi+dtXRr6aNY04JT/j5N6QBoId0ZEnrHAn5FUB60po4Pnm8d9g84l/L+EL7svwtJNn",
-	"JF9RSXMNUmVkbS4HUwUxt7BkwPWjUyKhAqoZPyc0FG3UvAD5iaM/00j+C9i4ebzKZ1PFif2YvhK2eeBb",
-	"tREtazgj9BN3xR/E9ay0432xksH+tDte6oB8dAUT0WH1Cj7xVb3AgyhCcVfmnH5nTBPG42342oeDT/wT",
-	"f94kvKIK867mhrVegnKpD3Yr5oX+7r9TBNHE9otkmBhmd2F39JFewqpePH7pEmy/Nz/2Et7nrtpUTaYI",
-	"jr8iWhj8+cSj39pN4Y/dEG33WlxB1pxYqsZtYOqvPfEjPBfWeytCJRCXgWBOf+h08P/4XQnbA5NQonBM",
-	"F8lFAQfkOSqs9h04QP8TV8AL1WqUaTOrmHvijLCl+cPYEsqZEub3mfV8Y5G0OenJ0dEn7qUqGiNMka+f",
-	"vF3waXZKvv7rH/+8uTn4ZOc35eBqSGzDoCUzTGT2vKL5Ch6fHBx5ltj6rDEtcYKVHcMQHLezY1tQDJxW",
-	"bHY6e3JwjOsYnooM4HAFtNSr/4vqAqBwCgUyr4rZ6eyvoH/BR6L6EfzlydGRa9KhnSprbv+wKqn1J1pe",
-	"luL+GCaJif6VJoUA1WJSs9PfPmczVa/XVG7skGyPecTFiBzdqQPyd4ACi8ByCQg7WiKaKLpRvo84gVLZ",
-	"Jij0XPmJFZ/NKw/XoCWzbsU+GLx2j9wfEAzn8xu5CXHaPkkRdtEyPxtwvZVibQBWK4JEaTWO9PHRqzGI",
-	"Ae+c3+PeEeC2594BacIwDaPV24lW3/9w9KQhbhxDptC+04pgjyOceWV9Bo/SsLs8PowKQfrg15R0jEAw",
-	"5l2/Oz9NA8eR3GSXsN+DWy55+Y541SlJsPa+oa5QXiEbCWP5d8T0YxhionQAYns2axKOvzKlf4qnolZU",
-	"0jVobL7y29eZwbrZl9r2+3aM0lmkAYJjFRLpVZy39K7LuGqELbqIutelL6U56OFLq9/t8OSvOMzv5vM9",
-	"4lxr3G4C7d5wIJVrBX9HvGsuHq1yo56h6y7GqDAZbxupDr/6f98M0elPzdDhDnKNALuBhKTrhwH6MLXH",
-	"g4vvCPo3kW6f2dJmwyCxbSFxXWeNlL3KbDU2Mk8qNXHTG/e/okM3WhhtM9fwtn1Xz+0DH317vjvd1jgt",
-	"RRbG32Dj7hf16heuF8YkV2tnJt/c3NzcI/5EGVoJ3HnuhzobRu6zcu6OQ39ll7Zgy4Oe1NUBec/OOS1R",
-	"cWtUugJFiv0QrL9pT+xZxVMwqzqRp4JhrcxohlgGYxPBS6o0Gp12iFmGlpTChgJoUcEandlrq0MI4qIW",
-	"Gblyn6COj2onwi1ongfkFa60NayXCJ53wGIUDkwCO4hL1RHn39a6me85BYOaHoGb/d0zEnfnbKa4IA4K",
-	"vjvqvqebRttx/RSNJFeW3Tl+aE1Do2YfkDe83LRu1TWybma37YnQtjF0r+Ay2rnt9TwBJ2wDselRHHsr",
-	"aq5ZSZrvrN1tzIgDdPxvqz5NS9xwvZ1K2127IW/v8cVGgyJi2fgcLLzOzLUYehJODQmDa5UggD4l6y2L",
-	"jta3fz8ZuaUCWq/yDydPT378MZ5el3Iz76zY3afqEDUEv19t7UOrhzu+NUP88H43NMYM5YgrdFndgiiU",
-	"i4d4BaF9mJOjIzsAxTxWWXHmkk29WMvIydGJfchsCVDycCMTFmB9YgX53vzcJ58/2ubJRpj+mykhUbTp",
-	"D9VE3jcXF+khJ0cnD/T+N7byIBRU3p0q/gJdcY8uQ46oB9c01+UG1WevDGkJMEgZbtRur+MOnYH3J4TD",
-	"iOQeI8Rs7+5g+xi6H2CBnpO7K3FF1nW+QiYvykL1+mdYoQ6/arjWsem3lRhUglH/jk+iYIEdH47eWzhn",
-	"WK6GYia0eUL3eUY+UHWRRXf6kyufzyIV0cVpbB0vEu0ZcZFN1Duf9a5sHmvWFtKHRtzzzhj25fwIG7cB",
-	"Zuc6tdHi5+uK8uJV0eM/ccE27/iw/fObiJOWNQw4QqKQ93aGwr2Ktma6cA8uskLZrh820H1l9Hfq/FhM",
-	"G4uVF8oVVfOpZCArlH0D5YQuFhIumY1h5ZTbV5o3NpO79FXbRWYxJSJ4V7RvJOFCXN8c5ivIL/rN5Jfm",
-	"69eh4cJ+AuqFuP7WZBOe577FEr5kwEK2BehkOkx5nl/YgFutEScMn1lE4sHGuRy1X6ONmhE3DwYx1hiq",
-	"S0LVhess59DHIEs/6sR9R3r9rZPgTkqhXtvWwtvmQAVwgYVBfco/XFclNoB2KS9Jh+2msgPMw/L7TPG0",
-	"w0xbWdTPUvVSG4y6LYXciUS+Kc/tLzYh7AFMAWOcPhbGInZJaFa8OWzMiCiL4Mw9I9jy2gcQ1AAyR8ib",
-	"NgCex9Z3FBYsIGcFqDB3GOPIrivKKdEiNgbJO5tSR76PRs89IhygIK5OJYu8OrYbpatYPSDPiW/60DgH",
-	"UL2L0wX++vMH8q9//PPQfpYwMIAXTf+//YjwgZhya/ZtO0ElzLpsofHxdBp800UngcU/1ZIuyg0JHTAm",
-	"cAYBthxz6Gfz/2zeJapmRl2j4drH0ffwq/vXzXDs+Xb37373ADGJeDJxb2g7TAWeIB7hVtsHwodNB/o+",
-	"QD/3fcjvAudx/m5f85Ey/fr9/d6LO1DPlTg+hEis2Roei1pPYa/FaZvuHVrEdLHtIXVa8ogGs32n0rcv",
-	"T+u/2N18GvL5ZnRg27H9353RWsyNkCazjiBeED/k1SCVrTVGSW7UCr4htnGZ5w8kJJYZFWQv1IrKXfr4",
-	"xX+HUpX7xayHYBXtqqIejuFhMjGTWIk1fKf86kTwIFV7WYUCrjt+4/SNni78/P+0nvgzzVdBnrsOm2JJ",
-	"3r55/4HE6xyQV9bvEsVBfGYZc+lCVgHEkTJYFaAI0xmhyoYP7Tq/Pfl8sBDFZlDVU9+4rvfCphY8LA/C",
-	"lz68tldXhtEcHx1FPjaNkduM0LJ0fri19wdktteiwSRZtKN9bQStKDNG7SHjl0y3LZmOEwfTXl/hY98q",
-	"XtjduaL5B8YL++5hxmWBPIXyuVxadcZc3wHBijdRIFdQK3HFETHOLP8q6QY/xJxsbGzfJBsa/KigZSLY",
-	"mV8NfvipYr3OmbduSNi9yYQwQ60HqnaLEwj7srRrpcCR9aUAFcVbuIW2/kAU4SdfPjAxRAPhBi5t6kja",
-	"8Fs7kbQzm8Nt2R/xpdSh/sDF42tuSWaKXGjKZFPWEELP5/TSdwYvYIwQD7+a/w2a6WlsTERV3Ky8naMq",
-	"DxlHiaZ0juDPBFa8WSrDrt0Y5jXgaXIIS8YvBm6lNYirl0X+VzRTq3MxW73GjXL3ruZnWCiA5kRZ9uWD",
-	"7J9X3El457aVu6Ya3AsZN/ZLbwKNbwu30y1uzWv7c3mnWzPd7tc9HRAEx/bY+Hp/hnFbgwsToXrR750b",
-	"8LSfhPqm7iJM2LrvMME5UxqMDYVgZVr4+HUTDTXAHFQI3tn5VN+kQuDHsj2wQhDNDuth6AHemwnv0Vnw",
-	"dl3rYsTCIGLH6x2Q50Q2V27kozWsdS25saNtHWPy/gP12eD44Vf3r5vhCiY/BGlcPscDk75BEd0esNZ7",
-	"qbZx8TR5DG61TupJaPVh7B5/HcP5C37cQj/HrPmfnWHWDyG3DJz65ZSrrcp6fF4vGC9UsnrLqMVhWhI5",
-	"RqdXPDwHM60IxQRoP48l9vMz5bMs57bmy2hzkZvMFeZnpOYlKDvSxRI+/sv5UJrC53i6DzTsYbvCDLO0",
-	"7H62PWvWL/Gu5t+sbAhzkh5aOvjxVv1Fg0EhX4T5VXdF3peukNuO7zGGmVnfpQQ09d0Nj+mvGzR/HX6V",
-	"NR/m/re4eqTje4+cPlDZ5htr22QIaE89/q8aGwk4gGM2ou1UgDpxdPO73MKhH92V1tEM57nbZfz/Vaz1",
-	"x9DnC0B/jeva8F2DMQfkHWXKdd+IBAWGPYDn7pulkOsmjWcn6j0MXRl7VYMPrsniHTDn7pZ11Av4z2ZV",
-	"hxab91/7YbEGL8yPnsJoiPnXhlyBBK8JxLhhUaDfwLNi44Mtxv7T84+oy/ADC/2oC2kPW/FNT6eS82a9",
-	"A/J3pwdidbBK3bxjC/jn4Vfzv0GxfitUsGRw74I9NM8dAPEZ8u2fP1DUjdGqYhgGV7b1vW2wg1szD400",
-	"1ZhGS8CrShOlD6R3xzzTYkMkiApcXySzBE59XqAcUcQ1jbXFD+ZpNO8ViftlE0U3ByEaYId6YzJoCUtt",
-	"DQLyavn4tUsBAKejmOfscG3MExDWte9A6DyrlYRccNs1b267eWzbCLbx7F0xan/usuUaNjfdIIO/DpRc",
-	"Fh8a0eXhsYcreue2ZffI9VyP35243tEDc73geSJcXP0BJPjSYrVlmd+55j1CZi5yzEWTB4PKudmpMcYz",
-	"33dBw46M9dBXkw3UUB77nlneAWQn8uFrrNlOi03mu+oKSb7H511j1UfEz+o5s6WWPgSH3dSaJV0Bpkuc",
-	"Nuu6SGGq3pJKfcuCyzuR6T0XW1KpHzylL55vNu5FnLbwcvjV05de4hsJ9fX7PvHMUjwvbKtRW9bOdBKz",
-	"I5TsLcdsNXrstWM+Rj0bd2lhZGMa+8Qa/0xWSasX5/1aJgHw0UBt7KRI2/H/EGhodxYL3TJ/+2wgYgdz",
-	"2XurZel6W6rTw8Pjk/88ODo4Ojg+/c+nT58g+NzSflLlzFbGfo3CySr+27Lt6AOPatFHGIuM1/DO9tZn",
-	"5iTRBy5j5/PN/wsAAP//",
+	"7L3tkts2uiB8Kyi9b1XiOnR/2fHJtn/ZTmbinXjs0/Ye/4hdKoh81EKaAmgAbLXW1VVzNXNhcyVbeACQ",
+	"IAmSUjfVcWY3f+KWKBB48Hx/fp2lYl0IDlyr2fnXWUElXYMGiX+94GoD8iNl+s1783cGKpWs0Ezw2fns",
+	"F7EhueCXRAuyoUwTqslaKP2cZLCkZa7JsxPzX0JOiOD5luRCXKmjWTJj5udfSpDbWTLjdA2z85lZYb5W",
+	"s2Sm0hWsqXnfUsg11bPzGeP62dNZMlvTG7Yu17Nzt/Jszbj94CSZ6W0B9lm4BDm7TWY3jy/FY/PxY3XF",
+	"iscCd07zx4UwD8nZ+ZLmCm6T2Utx886cvHtIWfLzT+XJyZOUZfh/IEKSjKmC6nTV+sofraB6VZ9sIW5m",
+	"yUzCl5JJyGbnWpYQnnJNb34FfqlXs/Mf62MoLRm/nN3eJrNXpVRCdvfG4UbPU/ySiCXRKyAFvQSygKWQ",
+	"0Ado+4NZzw5+OD2LbeEnd+AKSpFzeqDsethnT2Nvep3BuhAaeLr9G2wjFwJf5v/6xz8J5Rk5e0bSFZU0",
+	"NQhbnXcFNANZ7ytY8bFZcq/t/MrWTFcHboEyxy9b61l8PGtg52kXO2+T2RtQil7CEEzX9pH7gfSi5EPv",
+	"kCW/3/ofqLoaeoGm6up+b7g7Czp5OH5jNipBFYIrQPb5TopFDgiVVHANHBGJFkXOUmpOcFzYJ/7jd2WO",
+	"8zXYyv8vYTk7n/1/xzV/PrbfqmO/Lr6xCZCPK6rJBrgmGyn4ZYJksjEfakEyQQzLOEKQusVqNo/sX4oC",
+	"pGZ2/7T63B71N38lyYyXeT77vAeHtWvNHT7PWTbNsrH1KsTB6yjXME/Fek151sUfCy7KtCKCJ4QqQjmh",
+	"8rJcGxBeQ6qFfE5gXegtETwFw2MlEGafwyMhfmlYq+gG3AdUSrrFv1cSaNa3Xc3WkM1FqYNvF0LkQPnM",
+	"YpenoN/Ck4fLekjPYiAP39ABzudqt2LxO6TabOhFmTF9ITYR3EgtCCOnoLpBSxnV8Ni8d9am7OCeGwsg",
+	"sdzo6OKXwEFS/+4OwXZ1gEIynrKC5pHlWiClBiruYOEPG2+NgemlEXsXoMpcdyG1LnW13yGqfuOfc3ib",
+	"W42sibBvOZClkARouiLuZhPCuEFMJomQWQsjh974Hrh2MqiLqy3Y+B0l9XmikGA8M6DtQCEV3GCbnGtx",
+	"Bbx7sM0qNWL9OTEswNIa5cKQG/E/JSuqiKZXwIm4BpkQBUAUpBL0XGmqawS7D0fZG8FkyfvoubG5868z",
+	"4EZ0/DZbAk8hpLgehHRLNzaVtEEZu4ZXK0ivkEyzjNmTvguuA8+adCj6qnstP0HOrkFuCcuMBKHpFReb",
+	"HLJLIEsmlT6yQjKU3mvG/Z+nSRcmuVeoKtn6w4imZD9RMe4N3Er+K3hOOFyDtLKOKSJBl5JDtjMxOEL4",
+	"YF5+i4d6bX92+qzLxr3ycH+doe/y+rhJcAMTidCU8hTyPFyuFjqIbRyQJ85zoXTfQyUPvwruLnMYNLXI",
+	"R2jsc7MxcXw33lzkdNsHrgFuMCjdLU4xfjlfwIpZXWWU+fSxixDmAcD8PQVn6Lw2aWJYU2OoUaWLFyOC",
+	"4ZXVMpq3tofe1Pr7J6ved+ljySDvYcailClEv7qmeQnj+oFd2z9erRg7rreXI4JQAtWQze+tJXlzuw/d",
+	"4JplRs5MQ3Vww/Q8FVljOY+Id1hPlDoV64k2J4GqUBm931pabudiOdFqQ8qBvLbW1bCOhk/h81rnuyDO",
+	"0H6jaDV2iEp/Gdqox/j3+LAhWaqu4mdvkVWIyPXPkpqdeeXOXXNwRxUUk5CuGrCqUW2ITn8CTVnepdYs",
+	"oONdTm/WFAuzqZ3kytvgUYRKCqzQozihqdQX7tk+aM6aG6kXHwLDOyMne4Gwh8wN4dHm3YHbcgoi6zk/",
+	"yrvwVUPnft/W0JUBsd2Osay3FgulnpfcSEeOf4uisI+Yf4bflGkKkKGYXFJm5SU+jv+iC8ozwaMGQDL7",
+	"eV3o7ajq3jnJz1IK+crxZ38Kxq9pzrK592igK8x+9LulJAubufvUEV0FTqPMsnwhbuZ0vWCXpShVRXLh",
+	"U/QSuAFNKviSXZb2wyKnPFh4RXXwl9+GNWGQRudiOVepKCA0cYKXCMkuGZ8vhVywLMNfFYCPXIsrfEJC",
+	"IeZc6PmlpFzbTVBmADsvpBDL+ZqptaMN89hSlNyfOfwbWVD4QcWhwg+9X6XxmQNX+NmXEhSqSeGHG3rd",
+	"/CUepbEJkGvGad78mZBXWkLw07ng84oHVgAIn2+tq0Cp9m4MlEHpxmeMXzPd3KO95sYmRcHSFlT0SmT4",
+	"Ec1zsYFw/QD+FYyRrOgiB/8hcvsAVWiOFDhfuDdUuOGsaKTMHOZe6XU6Lcg53DCFLgvnCTPombNUhzfK",
+	"OE01u4YQ4hWUw/36Lxel2lrnGWp/Dvjho3iV6Ypyq0Djn0oLCe0Ps9J6gqG+KaOyaaa3waPuPfUHWlJu",
+	"zeCQPBwlVwcLcZ2uYY6OkzYKoWezfnsmKeOWpSGCVgDEv5bm/P4PWfLwSQmKZSXN0cgw9isy6XATa3oz",
+	"N7eC4kjNJdB01UAOuCncURzq1R+4s9UfFBJSwS1/nFcsVgsxz6nEcEnJVVkUQhqVYA0Zo3NkmclsJZRu",
+	"MJGcLSHdpnmIcykt6ILl5iKChcxmDW6iCwMC+vJxIAk53c6/lELTOdxUMsAcHbGsc/ZFmV2CDp9F0Wbh",
+	"LGEtNELaqHfzktNrynJHKqtyEV6XwS/DjJZGdlayXvm/nQpUyaiY4PmrYZoq4r+kN3N7ThW38A3X2dOc",
+	"uwa5aP6kIXid1MWLFjfb6HYHvZV2fb+1pHGGmB7wC1CpF2BV6z18ZqVyClMkrKBXQMw70W2ZCqWJEmRJ",
+	"ZeKDVOQp+Rt7Sagi//P9278fzdr7aqrtRmAfXdDNmyoiOKofaVlC4FhYxmLIuNUrgEJVGwZJllKsyaVg",
+	"/JIIXgfTuOAYVvaXVUixLjSyM7lmKFcqokAZyyHu5Oy/gF6/12HN5UGThMaV5l+YobptXGee0ks1scI8",
+	"YJX2OZQCF9KYSv1LuTDadKliMYAyymFqlX1uRPiOfvcQwru56Xd91Kgh6o4OODXzv0865wr2HIPcqlxE",
+	"/FlAdSlhT/66ZPwSZCEZj0fRjPTocUvY8HjMX2E48xSOK6sLQSGsWb3Dhdhf9Gy4lHncqQdSxUOUrVtz",
+	"wHBHr39ol24CM9hL8yBJfVMNUHUvuvt275iNo8Xr7E1tfDeRg2UjeFFHMc5GJKZZKvp21MVeoXNl34CS",
+	"0f/nXe0giBc9Pfkfz5KhbQfpIBVy00go6MMKiBQ5EL1iiqzKBQYKVS26rFAKhddKrGvFO6pitDSfKrBz",
+	"ulPy2brUZSPqHPj6tc5d+KgdbgsT58xu+8NLPz572t7HKf65S4zJXmufsLUKeEQIZ5kEpfblRm238X28",
+	"0MYCUPfnQWMM8rJShodktlOZbyuTZc84cKlQ5/d2zWg8uH6LA2oSXEmbUQWwqs4To/C7xMA2VBrDYy88",
+	"iJ5lLGz0K7sGDqphIjhZCjfOCCv5NUi2ZGgZxejYq1YdfF6IbBvd+WRBGqNIxznzcOJSQbe5oNmAaaGA",
+	"ZyAJ1RqNSZc4sRSScKFXjF8eTWZASCjy7VyLBwiJfNlZI6A5xHmrKi32RDGym351n6OEIOng/R7pBkOp",
+	"XQYmDo/whW75+pyJReMaZ5rpYNXleaA1sDtGc25rL33cYw+Rf1er5z3wrJV14QSb/3OEmwwq1u4lb3m+",
+	"jRgf3m0YcJgvJZTWsa3nYsPRmHXPQSREXvL6y6geUfOfHS3AdkCzqdZmLETvySInda5x4Er1rxuAK17e",
+	"fnjSy3hbVvpwYrCReDmo+VpkbMlsRsadtMzTk1BxqrNDzOpacGitd/ZDbDkL5V5V9/Tk7Oneqm4QJW+K",
+	"gSrElBDr/iRCkjA9I3jzk7NkDwHzFwnw2HDg2k/1zDqqNivgZCOZ1ub/TK9EqclmxTQQVVBM2MsIqJQW",
+	"oA7nzTL2hNRzzDDf6ZplpeQ2D/qCb9Hxdu9zTnOuQbFVh9LHKKIh4UYfFvcseHlODFVTLaTCEp8m4kWq",
+	"WVzIaCeC8mLUc2UfpDAEWYfVjHJbssygvksVwCCluZ/ch75XlGdiuYwy58qFexh0RdV0O6+RsPKdUqWa",
+	"EWL0oPLLcTMAvx1gyB92BVyVKr4zBOv4oXfUp4JrKfLgmzQXCmyIlaU9GnlgczQlw0h2nYsV7eS8rJ8N",
+	"Et5iYHvbTNhoO56Ngr12xRu15xuUDajThfvHUGxl6uypnCo9F6UuSv0H5APh2x0f/gPezvhVwxwUKYbL",
+	"ysJoLn030J+7arNk/pDEqkKK1Bm3Q4phZQSH7KrJtV9ug/DNd4qIDSfoUzwKdl+xttjuJ4svTayV4nXX",
+	"oEpCguwQQgc3m7tzaBDSY5Qf4HrxuM6UYZixDM4lzfMFTa/mU+Y3oj2zl/e9kOKaZVMVgu2d9lil7XqC",
+	"r/MfgryMKNG71AmfVNEX1ogGq6qF9yBO50veL1Oyhe9V9DRyshpFw921991TOaVlyVNj9+9QXIaLhD+J",
+	"7WECJ2AzzuquuntvAQ4GGZ8hJidBWbNXYNrkE+w4dpx3EK2BvKPLezIH4sSO6rtE/jBZqa/CUuQN4mxG",
+	"VaooSJQ62+7wKhOrAFtFZpClTu5bi+seB8ukEcUWivrDV+HBKlzYdLeHjngESnU3dQJzEDsc8cEZZHyR",
+	"Zd9IxM1rrvtVeh0ufOYxdb/9IOOIhQ5dxHABqVhDIw9GsQwCV0awBRd1Do3Yk6c/juyhhVoOoWyUuVcb",
+	"MajQl57udeFOrSWHVP8hKi3qXyDlVDqS0g3z/J5LtcJvlcVQlzNF7W+Xc2mUyvD3GZNWn5ZwDVLBuOVe",
+	"lalWy/kTNiCXNK8whhUFjCsaKNFi/GzmrKg+dIurvpOnIZmt7B4qsKcZUSjskuNZSmaxKQu273sdg0HQ",
+	"oI9Ei98vNci+OtQuS/VsfGiTdR0B1m56thPRS/rq7FZ9qoq9k6AOcGgfVb3gmNfHVQOFdImVwIay6Brm",
+	"7sdGQntoJTPGVQGNqEbMIIhkhjGd71Ao6GLz9ulAI7U7jV3xf3mn3J+xCceDlTSOBM1jEZhRTf1LAPku",
+	"ag3EqncpivPXGjf1GnHeuni3aRM5iRF4bf0xR1p9jGiYfmsPxOv9/nfn9xVJjPH8eulxvt+8kNChW5kc",
+	"Fpa27iAXqsfkuIAi394x6jmmp/ZGgloHx/Vip7yAQhyw8vjK1ad72F1i8cNS5FlPIl2/ZemieBGeXoj+",
+	"LBFdFrv4/+0SleHmmlLh7vugtr/N1WOL9B61Y4uNWi3utB7atl2XIbdxfRNf2nfWB6L8rjk6RPWIuuPN",
+	"aGxZxxi1m8Wmbctj6Wr8AJENj2l5F1ZR6TP1vB4TTWKrSqOiibGWo5ENVURCKmQGGcawmSJcYP80kOQK",
+	"Ch03dSfjG6Lia909soyIpetUtgLiTkvWNMP4s6t+O5qkxY+NWffK/GFt8xAGabvD4bJUkJ0Tpglwc1k+",
+	"CYFyAsslpBqvb023ZAFES2bu85IyHqY31wV6dWGyWxmtXr6DudoIodZQCx1a1natIkuNKvwGZsZQ3nfL",
+	"68nnrnHV4G9iMxw3K5YHfdh8SdIUoaz46WfBPuN0W4codu6R1oNcbcnqizUNMCXljUrUmZcNjWrWooxb",
+	"NXmQSLtrOMP7dqcM+vTr0cOoeOWb0/huBtbF6lIkcfXo5ZT8gIrQ3r3C7MZcjVNERZDA9bxtdDxopVe9",
+	"w1bXsebmRs2Li5K/xILtrryqW8QJDm+Xs/PfhlHS95S7TapTIBxuW85K/9w+vaTuogSUo48brItA2FBx",
+	"tcdhXaDkdyq5WbBYl0taakG+d5Uwj86JeYpQ4tosEu1api0lwHMiwXx9jvUzKIr9Y+Ia5HPkt+dGbai6",
+	"8m1BB2LHvAs55sISbE8NaIsU9lWKO5TSlR4XJbcnw4ogwYEgm1DPq3S/JyQDKCId7IZJpd54z831aXC0",
+	"zFwr4V0U4ar1ZsRn4bBo3qNAvLW9oFOa55gM4h5PyAalpnbQMfogtm0giy1hOlQeXIlFb5/CqtNFTB29",
+	"iWf2HrIP3A6st+Tt1nn7VnfaPt5BKWxryeYZo/rOfViHh3jiEKkH+x7Kqiv3cOXgocZsunInB8574Fmv",
+	"SddX5zPiN3RlJ00iepfTFFxnVaOKsoIB198p4u7hOTlxuqitFsDSG9+ydFUuosV7IxjWKfyYql7Lebfm",
+	"XWfnlG3XhmP7KRS2XstVV3xOdqrPiZc+tAScWzwhVUuVhGC1i7EdJfyOobRGiRSxOWLme3uLtZV0sLIK",
+	"bzX5c4woAWF73m72OqkpAe1DxgklC2MFGD4vFBC/uJHtBonxy+8wZX1SujkIlv/bYeyDYVUclbz9FXde",
+	"DqX8tGZOlHl+juhkrXLGLzF5gmkF+XJ66mml38QP5zykzbNZT0mfrTV1RvaKqlUXWu9/efH47IdnfjrH",
+	"0rounI9rJcSVoU3GsQTFkqgyCvd6zUJfXBBbFeLKtdqKJsbEsi+6ri3Yu0EqJvuXxbwQOUu3u9EPtgCz",
+	"sw5syyLzQaNDnAGpbYlXO6uivfOGUuurxlx71ATYqusKP4LMwwDAnVP7M0ZxMGzJGKkxRNNrj/aJrr1t",
+	"RPcfi5FW39+ta6eFyj7+ege7WBcSvL/5hB7TqbOL7qJL3SONgWaMg1LzNqXdT6TZzmtz35FumrubtnGt",
+	"5c/Dj5uHuv71IQ7jO3NWfKLd5iyp+3hGWUdvh1rb9lqUevfkmgmyoSvfWt0DN54M0KLx2g9f5UZ7z3AH",
+	"5xonq8k9ikdJzbhaxNzKVmuSRACLMQ1Xi6K34Zdr++ha+cbl3Rgz/FPzC1fyMq/DCLVoxUo+DA6NiMcD",
+	"sYe7CReHF/v2X/NY3kaJDoh6sLiNng3cHUTQD1RdHbKFOxgzB3jK9q0vcPWY894EihXVPRShQel5lHDu",
+	"FVPF7ry9Q5hiBdhBKxOtc2NIOJtcUTZRpHdIimGr4eg3BaR3T/kyKLNDD/SaDytId25M15N+mMzKIpsG",
+	"JW29cp8xy5bbebrOxvqt7SIuJdMwry7hjhIz0iy+Sro0txiIzJDUomRQIWorih2Ato9F3ClW00v8Y5lE",
+	"zb4V47xhvPrDMYuwW8XZj7GYTUXko8X71c1W7pTsmimBPUWAL4XsqQz3xNfydrmQzSl5w15ixGY4PjRK",
+	"W1UxypPTH54826EcpSK9kVmZIQXVemoqZBZOQPycjJFXiAQ//PAkBuI+Eto3mDaMT+0KBnM/fXQQ77Cj",
+	"nRAd45pR6u591wPFOapeoDupTPYYOzCtXUIdZrEps9fudw87aEoDSbXeVKtaotoWdusiB9309SxykdqK",
+	"v7qdTYxczAv/F7LmUb67Zjz89LTNiafhOb3mafSYw4fr5TZj5WWde/lv6xUeCZn1l1b0+stHplkd3PNt",
+	"RXYdSqn3E0PPj5Tpv1CWl7In2Wwhsi0RS0LtHFl00rrOSlg3QphWduQdWWw1dIMoRV2ks9vs1paf230e",
+	"3TwWI6KLcd+C0EvXt2RMp1hQtVuXK2NGddfs0SvSUmKeRsZkHOpVioItpRNym2B8zv0Q0xy9D6KVqNHz",
+	"SsNgcrqdR9Ky4wfaNX+bi7nBjJ4eIpGJln+naww/2sxWSgoA+ZzYdjHnVZ/a8fQTn+2y02l8hvJOD0qt",
+	"mtNibHrByvY173En1NOx9q2+7c9jT2aMr0AyPejh36mj1bDbbs/58VX6ZedyHYImhMPmcbpieWb/qUXx",
+	"OIdryBPCsvN//eOfCTFquPmXwQVKXC3CfjpapEUEbmuIWYhiT15xKWkK0a7EL0FvAGwmRCFypm0LNIxo",
+	"GUU+I8CzutXyYktyWvJ0Zfstj1zCuOId3ujI+G/DO3CXUohlvaMn492U7zqs82OAIq1EKKrscGUW98S4",
+	"hN5o+9mayR6uNW2bU+5TtYNcvZokM5UP6X7VQLtGF5pKGoKzqaNipwn7UQY59IYPoucfo9mqHVm0NqlK",
+	"8g6RJwrwIAffufpHEnI9ot4tr5TGkvRf4m4Toukl1mjgdkMRZwgR+6SRX35+8VNL1H0r+oXZpmcUYok+",
+	"yIdVNXbKdR0QQf2CJrgLURCUS7sdzasRLYsouFgJl0xpkJBhbi3qy8F12LyGnW4caWElxFVfW38ohGLm",
+	"7lxfs0umMXdC+awJHDglygD1DKNpFcP018zdSzeZUN+IdQcZouS+PONasHSBWd0VUxZs5v5KPY23HfUg",
+	"aae77+QuqYTnQJ5DbPD3r+zat2gxaOaSl/eIngCdSGTlQqn5wPRr8z30ILa1Jn3Vm7EvUfLQnGxEmWck",
+	"Fwp2Hl/uQfmrsLU77SP7hpU9bTV3rWusg42RcM6WME1S3DsXmiyA5EIYDKMTIVioj++GV32ac+JLMiuc",
+	"TZqTQ+sGnys7iawSze5KG3cfi8F2CRbvpkOu7Zqvqpu1Uz/8iEPfa1xLmtbzLi1ntF4mqywMRYO9BGrn",
+	"khrRkWBJiFkksVmxeJ1M+czYSEJavEZrlHE9kOvWX7aagB/14NEubly/6INkh/2/9K3xGu5DJUQ8WNrS",
+	"3qlJE7LNdsbRAbKJBuMMNTWhqBzSfnos7vkVFD1y8E7pPb3ms9BzRa9bYwnuJcP77OO7veY9/irynnsY",
+	"tn3mbAB5v90QQvtc+r62q401x3ue9r7pvYdou7NerzvH+kSrNpgtpQEHVaAtkcFNj2d1uUv+8jIU9WIZ",
+	"ny+nIC0l09v35sZdEBYHbXdE/2ZVzo3J+L3v4/8oIZuVtJ8ZRgXykdUGMvccB+Lzuh6Zu8RXGLAClbZv",
+	"rd3OSutidnuLs7GWIq4Bv3j32ui/Zs1VuTgiP1+D3NZ1KzjCzabK407I6wzWhdDA0+3jv8H2E/9ewhfc",
+	"lzHkz56RdEUlTTVIlZC14YBY24g2Ys6A60fnxpy0Hh9Cqy4TJc9AfuKYi0TXQK5gSyToUnLly7/CTgRY",
+	"b1Nt88j3lidalsbk/sRdtwrihmwYJcq1XrA/bc/DPiIfXYeH4LB6BZ/4qlzgQRShuCtzTr8zo53xcBu+",
+	"WcPRJ/6Jv6grdDH8cFFyUkhxDcrVatitmBf6u/9OEUQTO+CCYSWb3YXd0Ud6Daty8fiVqwj+3vzYe+fr",
+	"ugbzJqYIzusmWhj8+cSD39pN4Y83qxSvz74WV5AlJ9aVhdvAWmV74kd4LmxQpwiVQFx1gTn9sYuf/cfv",
+	"StihHYQShXPFSSoyOCIv0Blk37GhTKtPXAHPVGOyhy0FY+6J54QtzR9GWCkXBjS/T2zWGnZ1Myc9Ozn5",
+	"xL0rCQOJTJGvn3xM79PsnHz91z/+eXt79MkOnE7BNb2wHY6XzCg1sxcFTVfw+OzoxDPSxmd1WBhHbtu5",
+	"kVXS1ezUdkADTgs2O589OTrFdQwnRgZwvAKa69X/Rlc/IA+rOnq8zmbns7+C/gUfCRpe4C/PTk5cV1Ht",
+	"LUi40cdFTm0ukJUrMeaFKY4h0b/WJBOgGkxqdv7b52SmyvWayi3akeAxj7j8Tkd36oj8HSDDrjWpBIQd",
+	"zRFNFN0qP/iMQG4NZ00vlR+x+dm88ngNWjKbEtQHgzfukcMBwXA+v5HbSivqk9rVLhqh4xpc76RYG4CV",
+	"iiBRWn0wfnzUPAcx4KLygR8YAe567h2Qppr+SThs7Aju7384eVITN85NVxib1YpgU2Yc0m2V0kdx2F2f",
+	"HgedK/rgV/egGIFgyLt+dzkWNRxHiqmd568Ht1y19T3xqtVDwfrSDXVV/SBkLWEs/w6YfghDrOyugNj0",
+	"60Xh+CtT+qeGM4ZKugaN3WJ/+zozWDf7UtoBZY5ROo9tBcGxlg7xVVym032Xce0TOnQRqJ7xS6kPevzK",
+	"ehR2ePJXZrTB288HxDl/G+i5iaDdWw6kcLPr7ol39cVjRN2oZ+goDTGqGuXfRarjr/7ft0N06t/SRa4R",
+	"YNeQkHT9MEAfpvbqJPcH/dtAt09qrzTOWSBuTI6RspvEto9D5kmlNvoxsOIOV3RMF5Rnru2tm9DTvKsX",
+	"9oGPfp7AvW5rnJYCC+NvsHX3i3r1S9e8c5Kr/Xld6K250dsD4k9QXRXBHQdYOznQV9TcH4f+yq5thxkP",
+	"elIWR+Q9u+Q0R8WtVukyFCn2Q7C5Intizwqo1AuwqRBFGQmSYkpqguGINWWucj2nSqPRaaeuJ87PfQWF",
+	"tahgjYHitdUhBHEZhwnZuE9Qx0e1E+FWaZ5H5DWuFPRjszMtiOBpCyxG4cACrqOwtx7i/LvSaOLuZFMw",
+	"qOkRuN7fgZG4elE/Jn+gVzCFxvOebmttxw2AMJJcWXbn+KE1DY2afUTe8nzbuFUXoa6Hze+J0HaSVa/g",
+	"Mtq5HU41ASdsArEeqhR6K0quWU7q76zdbcwIDExGVJ96hk91va3WYLuOb+ru8eVWg8JeCt7nYOH13FyL",
+	"oSfh1BCiBFlSmZj/A/qUbHwmOFrf/nNmXWsNFdCG7H84e3r244/huP1YDH9nxe6QqkMwweyw2tqHxtA5",
+	"fGuC+OH9bmiMGcoRG3RZ3YEolMtl9ApC8zBnJyd2Yqt5rLDizBWKerGWkLOTM/uQ2RKg5OEuRI0+sYx8",
+	"b37uIzCPujzZCNN/MyUkyBT9QzWR9/XFBXrI2cnZA73/rQ2/VR2g7k8Vf4G2uEeXIUfUgxua6nyL6rNX",
+	"hrQEGKSMVbkYdNyhM/BwQrhcvLczLHqMELO9+4PtY9WuETsKObm7EhuyLtMVMnmRZ6rXP8MydfxVw40O",
+	"Tb9OUU8ORv07PQuCBWQpxdp6b+GSYSsa37LHZ+9flDwhH6i6SoI7/cn1+0sCFdEFkGzjMSTa58RlJaPe",
+	"+ax3ZfNYvbaQPjTinnfGsO8/iLBxG2B2EHUTLX6+KSjPXmc9/hMXovOODzvwr441aVnCgCMkyFns5vQd",
+	"VLS9zt44v1APLrJM2TalNrtzY/R36vxYTBuLlWfKdYHjU8lAlin7BsoJXSwkXDMbw0opt680b6xHjetN",
+	"00VmMSUgeNdl0EjChbi5PcZkvX4z+ZX5+k3VIXI/AfVS3HxrsgnPc2ixhC8ZsJBtxzwyHaa8SK9swK3U",
+	"iBOGzywC8WDjXI7ab9BGTYgbYIsYawzVJaHqyrXCd+hjkKUfdcJGqb3+1klwJ6ZQr+0spK45UABcYVOP",
+	"PuUfboocG7S5sH7UYbst0ENcL79TCkQ4KL1ZAf0sltqzxajbUsidSOSb8tz+You5HsAUMMbpY2EsYldA",
+	"ZsWbw8aEiDyrnLnPCc7o8gEENYDMAfLGDYAXofUdhAUzSFkGiijgGUgXOXdtXM+JFqExSC5sORz5PpiV",
+	"/4hwgIy4HhNJ4NWx4zNc2tYReUF8l8raOYDqXZgu8NefP5B//eOfx/aziIEBPKsHFuxHhA/ElN32zE5n",
+	"t83UFDcKvIXGp9Np8HXb3wgW/1RKusi3pGrZOYEzCLBHukM/W1JhayZRNTPqGq2ufRx9j7+6f90Ox57v",
+	"dv/udw8Qk3BvwkYPvaFte4hp4hFutX0gfFyPzOsD9As/OO0+cB7n7/Y1HynTb94f9l7cgXquxPEhRGLN",
+	"1vBYlHoKey0suXTv0CKki66H1GnJIxpM906ln7cW139xHNs05PPN6MB2xNy/O6O1mBsgTWIdQTwjlyXL",
+	"KHpShOsThpLcqBV8S2yndc8fSJVYZlSQvVAraFXRxy/+u2ozcVjMeghW0ewI0sMxPEwmZhIrsYbvlF+d",
+	"CF5J1V5WgeWjTb9x/EbP0ZLq1xN/pumqkuduJIhYkndv338g4TpH5LX1uwRxEJ9Zxly6kFUAcQYuFloq",
+	"wnRCqLLhQ7vOb08+Hy1Eth1U9dQ3ruu9tKkFD8uD8KUPr+2VhWE0pycngY9NY+Q2ITTPnR9u7f0BiR0O",
+	"YTBJZs1oXxNBC8qMUXvM+DXTTUum5cTBtNfX+Ni3ihd2d66I/IHxwr57mHFZIE+hfC6XVp0x13dEsJpc",
+	"ZMgV1EpsOCLGc8u/crrFDzEnGyfx1cmGBj8KaJgIdkh5jR9+DHqvc+adm2p+MJlQDX3vgard4gTCPs/t",
+	"WjFwJH0pQFn2Du6grT8QRZi9vcge3CIOJtgPXNrUkbTht7Yiac9tDrdlf8S3QavqD1w8vuSWZKbIhaZM",
+	"1mUNVej5kl77UWYZjBHi8Vfzv0EzPY6NkaiKG+6/c1TlIeMo5hDDmYUefyaw4s1SCY4ZwzCvAU+dQ5gz",
+	"fjVwK43J4b0s8r+CIeCti+kMRzPK3UXJn2OhAJoTed6XD7J/XnEr4Z3b2XOaanAvZNzYL70JNL7Acqdb",
+	"7AyY/3N5pxtD6A/rnq4QBDsu2Ph6f4ZxU4OrRlj3ot+Fm0i9n4T6pu6iGgl+6DBB1Tim6l/AmhEAC+5B",
+	"heDCdm/4JhUCP0f+gRWCYNh5D0MP+kVMd4/OgrfrWhcjFgaRpciNWURehL2CjHy0hrUuJTd2tK1jjN5/",
+	"RX02OH781f3rdriCyU9tHpfP4YTnb1BENyfC916qbSsxTR6DW62VelK10TJ2j7+O4fwFPx+yn2OW/M/O",
+	"MMuHkFsGTv1yytVWJT0+r5eMZypavWXU4mq8MzlFp1c47RczrQjFBGg/QDb08zPlsyzntubLaHOBm8x1",
+	"o0tIyXNQdgatJXz8l/Oh1IXP4ThiqNlDt8IMs7TsfrqeNeuXuCj5NysbqsHODy0d/Dzu/qLBSiFfVAO3",
+	"74u8r1wht503bAwzs75LCajru2se0183aP46/ipLPsz973D1SMcHj5w+UNnmW2vbJAhoTz3+rxIbCTiA",
+	"Yzai7VSAOnFw87vcwrGfNR7X0Qznud9l/N9VrPXH0OdLQH+N69rwXY0xR+SCMuW6bwSCAsMewFP3zVLI",
+	"dZ3GsxP1HlcTFXpVgw9uQMI9MOf+lnUwx+fPZlVX4zEOX/thsQYvzM/KxmiI+deWbECC1wRC3LAo0G/g",
+	"WbHxwRZj/+n5RzAh6IGFfjBBpIet+IElU8l5s94R+bvTA7E6WMVu3rEF/PP4q/nfoFi/EypYMji4YK8G",
+	"3wyA+Dny7Z8/UNSN0apiGAZXdmydbbCDWzMPjTTVmEZLwKuKE6UPpDcPY2uqJIgCXF8ks8S5sd8XKEcU",
+	"cQNfbPGDeRrNe0XCWVdE0e1RFQ1Ao8Amg+aw1NYgIK+Xj9+4FABwOop5bk0zwPwOmxFCtQeh86wWElLB",
+	"bWewue3m0bUR7NCY+2LU/tyl4xo2N10jg78OlFwWH2rR5eGxhyt65zaKB+R6bj7PTlzv5IG5XuV5Ilxs",
+	"/gASfGWx2rLM71zzHiETFznmos6DQeXc7NQY44nvu6BhR8Z67KvJBmooT33PLO8A2qyEcmELa7bTbJv4",
+	"iThCku/xeTcU5RHxDSuf21JLH4LDbmr1kq4A0yVOt3rLtustqdR3LLi8F5keuNiSSv3gKX3hbPJxL+K0",
+	"hZfDr56+9BLfSKiv3/eJZ5bieWbHhNiydqajmB22O+4rx2y0Fu61Yz4GXYJ3aWFkYxp3jzVWGXRVl3eU",
+	"LNYRj/WUQpLciGDbmj+2Cecgj24iOizgz2YcNZpQH9ZAqu4/uAxs6EibaQjdeNed2LO5XYvGyd24sJ/s",
+	"YJti2kaZkGETd+XSmgwJ+b4oVsfXG5aCjfJUUSC3O9BlgS5bQRaAlAdYBumcy4E32fWZWPkfVc1REjyF",
+	"sSyrPsN9Xt+PdZPib9L12xrA8sBCoN2F/GHlwA5vn14UvKFX4CSBrcjmhBLbkdf7O8XGorRtY4WKlcG/",
+	"gWBkxfmPv/p/Dlqu/VgZiUc2xhN8gwHJ1uSRHhzaBF30J7BT/XJB/hC2UHBZRC6DCGz1/Urg824qSLNx",
+	"T6d5wA5XeyyrltNx3ly1v+ZCz2Fd6C3JmdLKvtUO8sBBGMrbttiPuhrCgv2vbVwvsX2IiYSl8pHXgKlW",
+	"rYkcz8S88y4ztD2yHxztkm+Nzbpe4Qd227fb0cfS1d0QjwlaI+JKIUtDnPCSuFTgozvUB3ArKd3Fxhgh",
+	"NDusVl3Df/tsbgv7/zksKmXuenyr8+Pj07P/PDo5Ojk6Pf/Pp0+f4NW6pb96HLMdQr4GaXUq/Nuar8EH",
+	"XuUOPsKcrHANn3TQ+MycJPjAZS5/vv0/AQAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
