@@ -17,7 +17,7 @@ var verbs = map[string][]string{
 	"task create": {}, "task list": {"x"}, "task show": {}, "task update": {}, "task cancel": {}, "worker start": {}, "worker list": {"x"}, "worker show": {},
 	"worker read": {}, "worker stop": {}, "worker abandon": {}, "send": {}, "done": {}, "ask": {}, "check": {"x"}, "reply": {},
 	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
-	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "serve": {"x"}, "config show": {"x"}, "config path": {},
+	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "worktree create": {}, "worktree show": {}, "worktree remove": {}, "serve": {"x"}, "config show": {"x"}, "config path": {},
 }
 
 func TestVerbs_BadCommandLinesExit2(t *testing.T) {
