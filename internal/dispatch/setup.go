@@ -47,7 +47,8 @@ func NoteSetup(tx store.Tx, home hub.PeerID, id hub.DispatchID, s hub.SetupRepor
 // HearSetup records at the home what the owner of a Dispatch knows of the setup.
 // The first end that it hears of is final, and the Run gets one notice of it:
 // not where the setup holds the start, whose own end tells of it, and not of a
-// success that the answer to the start, which is still to come, tells of.
+// success that the answer to the start, which is still to come, tells of, nor of
+// a setup that was not come to.
 func HearSetup(tx store.Tx, id hub.DispatchID, s hub.SetupReport) error {
 	d, err := tx.Dispatch(id)
 	if err != nil {
@@ -62,7 +63,7 @@ func HearSetup(tx store.Tx, id hub.DispatchID, s hub.SetupReport) error {
 	if err := tx.SaveStartReceipt(id, r); err != nil || !s.Over() {
 		return err
 	}
-	if s.Gates() || starting && s.State == hub.SetupSucceeded {
+	if s.Terminal == "" || s.Gates() || starting && s.State == hub.SetupSucceeded {
 		return nil
 	}
 	return postNotice(tx, d.Run, setupNotice(d, s))

@@ -45,8 +45,8 @@ type WorktreeSetup struct {
 	Process  *Incarnation `json:"process"`
 }
 
-// Open reports whether the end of a setup that was launched is not known yet.
-func (s WorktreeSetup) Open() bool { return s.Report.Terminal != "" && !s.Report.Over() }
+// Open reports whether the setup is to run, or may, and its end is not known yet.
+func (s WorktreeSetup) Open() bool { return s.Report.Effective == SetupRun && !s.Report.Over() }
 
 // SetupHook is how a repository has its new worktrees set up, as one commit says.
 type SetupHook struct {

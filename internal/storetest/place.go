@@ -62,6 +62,7 @@ func openWorktrees(f *fixture) {
 	n := 0
 	creating, running, ended, ready := filled[hub.Worktree](&n), filled[hub.Worktree](&n), filled[hub.Worktree](&n), filled[hub.Worktree](&n)
 	creating.State, creating.Setup = hub.WorktreeCreating, hub.WorktreeSetup{}
+	running.Setup.Report.Effective, ended.Setup.Report.Effective = hub.SetupRun, hub.SetupRun
 	running.Setup.Report.Ended, ended.Setup.Report.Ended = false, true
 	ready.State, ready.Setup = hub.WorktreeReady, hub.WorktreeSetup{}
 	running.Parent, ready.Parent = ended.ID, ended.ID

@@ -88,7 +88,7 @@ func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt
 		return s.unknown(a, err), hub.EvStartLost
 	}
 	if err != nil {
-		return s.failed(a, err), hub.EvStartFailed
+		return s.failed(a, errors.Join(err, s.withoutSetup(ctx, &a))), hub.EvStartFailed
 	}
 	if waited { // the setup's time is not the agent's
 		fresh, cancel := s.budget(ctx, a)

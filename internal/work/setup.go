@@ -209,7 +209,11 @@ func (s *Service) awaitSetupEnd(ctx context.Context, id hub.WorktreeID) (done bo
 // recoverSetup decides a launch that was cut off: the supervisor's record proves
 // that it took place, no trace that it never will.
 func (s *Service) recoverSetup(ctx context.Context, w hub.Worktree) error {
-	in, ok, err := s.Terminals.Recover(ctx, w.Setup.Report.Terminal)
+	terminal := w.Setup.Report.Terminal
+	if terminal == "" {
+		return s.noteSetup(ctx, w.ID, neverLaunched("the creation was cut off before the setup was launched"))
+	}
+	in, ok, err := s.Terminals.Recover(ctx, terminal)
 	if err != nil {
 		return err
 	}
@@ -217,6 +221,24 @@ func (s *Service) recoverSetup(ctx context.Context, w hub.Worktree) error {
 		return s.noteSetup(ctx, w.ID, neverLaunched("it was never launched"))
 	}
 	return s.noteSetup(ctx, w.ID, launchedAs(in))
+}
+
+// withoutSetup notes on the worktree of a start that has failed that its setup
+// will not be launched any more.
+func (s *Service) withoutSetup(ctx context.Context, a *hub.Attachment) error {
+	ctx = context.WithoutCancel(ctx)
+	w, err := s.worktree(ctx, a.Worktree)
+	if hub.IsCode(err, hub.CodeWorktreeNotFoundOnServer) {
+		return nil
+	}
+	if err != nil || w.Setup.Dispatch != a.Dispatch || !w.Setup.Open() || w.Setup.Report.Terminal != "" {
+		return err
+	}
+	if err := s.noteSetup(ctx, w.ID, neverLaunched("the start ended before the setup was launched")); err != nil {
+		return err
+	}
+	*a, err = s.attachment(ctx, a.Home, a.Dispatch)
+	return err
 }
 
 // releaseStart ends a start that stayed open because its setup ran on.

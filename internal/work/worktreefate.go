@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -71,10 +72,10 @@ func (s *Service) settleWorktree(ctx context.Context, w hub.Worktree) (bool, err
 		return err == nil, err
 	}
 	ok, err := s.salvage(ctx, w, NewWorktree{Repo: repo, ID: w.ID, Name: w.Name, Base: w.Base})
-	if err != nil || !ok || w.Setup.Report.Effective != hub.SetupRun {
+	if err != nil || !ok || !w.Setup.Open() {
 		return ok, err
 	}
-	return ok, s.noteSetup(ctx, w.ID, neverLaunched("the creation was cut off before the setup was launched"))
+	return ok, s.recoverSetup(ctx, w)
 }
 
 // recoverWorktrees decides, before the hub serves, what a former process had
@@ -162,7 +163,7 @@ func (s *Service) afterFailure(ctx context.Context, a *hub.Attachment, p place) 
 	defer cancel()
 	_, err := s.salvage(ctx, hub.Worktree{ID: p.worktree.ID}, p.newWorktree())
 	if err == nil {
-		err = s.learnWorktree(ctx, a)
+		err = errors.Join(s.withoutSetup(ctx, a), s.learnWorktree(ctx, a))
 	}
 	if err != nil {
 		s.Log.Error("finding out what a creation left", "dispatch_id", a.Dispatch, "error", err)

@@ -58,7 +58,7 @@ func (s *Service) unused(tx useTx, w hub.Worktree) error {
 	case w.State == hub.WorktreeCreating && tx.Now().Sub(w.CreatedAt) < longestCreation:
 		return inUse(w, "it is being made", "wait until that is done: see worktree list")
 	case w.Setup.Open():
-		return inUse(w, "its setup runs in "+string(w.Setup.Report.Terminal), "wait for the end of the setup: see worktree show")
+		return inUse(w, "its setup has not ended", "wait for the end of the setup: see worktree show")
 	}
 	users, err := usersOf(tx, w)
 	if err == nil && len(users) > 0 {
