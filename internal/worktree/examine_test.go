@@ -129,14 +129,14 @@ func TestExamineCommits(t *testing.T) {
 // What cannot be looked at counts as something to lose.
 func TestExamineWhatIsGone(t *testing.T) {
 	g := newGit(t, Config{})
-	repo, path, tree := made(t, g, nil)
+	_, path, tree := made(t, g, nil)
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
 	}
 	if st := examine(t, g, tree); st.Present || len(st.Losses) != 0 {
 		t.Errorf("without a folder: %+v", st)
 	}
-	repo, _, tree = made(t, g, nil)
+	repo, _, tree := made(t, g, nil)
 	if err := os.RemoveAll(filepath.Join(repo, ".git", "worktrees")); err != nil {
 		t.Fatal(err)
 	}
@@ -204,13 +204,13 @@ func TestSaveAndRemove(t *testing.T) {
 
 func TestRemoveKeepsABranchThatIsNotOurs(t *testing.T) {
 	g := newGit(t, Config{})
-	repo, path, tree := made(t, g, nil)
+	_, path, tree := made(t, g, nil)
 	tip := gitIn(t, path, "rev-parse", "HEAD")
 	gitIn(t, path, "commit", "-q", "--allow-empty", "-m", "later")
 	if kept, err := g.Remove(t.Context(), tree, tip); err != nil || !kept {
 		t.Errorf("a branch that moved: kept %v, %v", kept, err)
 	}
-	repo, path, tree = made(t, g, nil)
+	repo, path, tree := made(t, g, nil)
 	tip = gitIn(t, path, "rev-parse", "HEAD")
 	gitIn(t, path, "checkout", "-q", "--detach")
 	gitIn(t, repo, "worktree", "add", "-q", filepath.Join(tempDir(t), "elsewhere"), "wavehub/vet")
