@@ -26,12 +26,12 @@ const maxNested = 500
 // changes nothing. Of what cannot be examined it says so; that counts as
 // something to lose. Git is given the worktree's own git directory, found by the
 // id: what the worktree's link says does not matter.
-func (g *Git) Examine(ctx context.Context, t Tree) (hub.TreeState, error) {
+func (g *Git) Examine(ctx context.Context, t Tree) (st hub.TreeState, err error) {
 	x, err := g.find(ctx, t)
 	if err != nil {
 		return hub.TreeState{}, err
 	}
-	defer x.close()
+	defer func() { err = errors.Join(err, x.close()) }()
 	return x.examine(ctx)
 }
 

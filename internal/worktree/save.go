@@ -28,7 +28,7 @@ func (g *Git) Save(ctx context.Context, t Tree) (saved []hub.SavedRef, left []hu
 	if err != nil {
 		return nil, nil, err
 	}
-	defer x.close()
+	defer func() { err = errors.Join(err, x.close()) }()
 	st, err := x.examine(ctx)
 	if err != nil || x.common == "" {
 		return nil, st.Losses, err
