@@ -298,7 +298,7 @@ var catalogue = map[Code]codeInfo{
 	CodeNameTaken: {Status: 409, Exit: 5, Retry: "never", Title: "The name is in use",
 		Next: "choose another name, or use what has it"},
 	CodeWorktreeNotEmpty: {Status: 409, Exit: 5, Retry: "never", Title: "The worktree holds work that would be lost",
-		Next: "commit or move the work first, or say that it may be lost"},
+		Next: "commit or move the work first, or force the removal, which saves it under refs"},
 	CodeWorkerDraining: {Status: 409, Exit: 5, Retry: "never", Title: "The worker takes no new Dispatches",
 		Next: "choose another worker"},
 	CodeWaveExists: {Status: 409, Exit: 5, Retry: "never", Title: "The wave exists",

@@ -26,14 +26,6 @@ func (c *Client) Repos(ctx context.Context, page Page, opts ...Option) (*api.Rep
 	})
 }
 
-// Worktrees lists the worktrees that the hub made, of one repository or ("")
-// of all.
-func (c *Client) Worktrees(ctx context.Context, repo string, page Page, opts ...Option) (*api.WorktreePage, error) {
-	return read[api.WorktreePage](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
-		return c.api.ListWorktrees(ctx, &api.ListWorktreesParams{Repo: repo, Cursor: page.Cursor, Limit: page.Limit})
-	})
-}
-
 // Invite offers to pair. The code is in the answer, and in a replay's as long
 // as the invite is open.
 func (c *Client) Invite(ctx context.Context, in api.InviteCreate, opts ...Option) (*api.InviteResult, error) {

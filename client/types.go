@@ -106,7 +106,16 @@ type (
 	WorkerStartSetup        = api.WorkerStartSetup
 	WorkerStop              = api.WorkerStop
 	Worktree                = api.Worktree
+	WorktreeCreate          = api.WorktreeCreate
+	WorktreeCreateRepoHooks = api.WorktreeCreateRepoHooks
+	WorktreeCreateSetup     = api.WorktreeCreateSetup
+	WorktreeDetail          = api.WorktreeDetail
+	WorktreeLoss            = api.WorktreeLoss
 	WorktreePage            = api.WorktreePage
+	WorktreeReceipt         = api.WorktreeReceipt
+	WorktreeRemoval         = api.WorktreeRemoval
+	WorktreeRemove          = api.WorktreeRemove
+	WorktreeSaved           = api.WorktreeSaved
 )
 
 // Types of messages that a client sends.

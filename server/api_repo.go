@@ -30,8 +30,13 @@ func (s apiHandlers) ListRepos(w http.ResponseWriter, r *http.Request, params ap
 	})
 }
 
-// ListWorktrees shows the worktrees that this hub made.
+// ListWorktrees shows the worktrees that this hub made, or the one at a path.
 func (s apiHandlers) ListWorktrees(w http.ResponseWriter, r *http.Request, params api.ListWorktreesParams) {
+	if params.Path != "" {
+		found, err := s.cfg.Work.WorktreeAt(r.Context(), params.Path)
+		s.reply(w, r, http.StatusOK, api.WorktreePage{Worktrees: []api.Worktree{worktreeOf(found)}}, err)
+		return
+	}
 	l := list{"worktrees", params.Repo}
 	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
 		var repo hub.Repo
@@ -43,5 +48,42 @@ func (s apiHandlers) ListWorktrees(w http.ResponseWriter, r *http.Request, param
 		}
 		wts, next, err := rx.WorktreeList(repo.ID, p)
 		return func(c *string) any { return api.WorktreePage{Worktrees: each(wts, worktreeOf), NextCursor: c} }, next, err
+	})
+}
+
+// CreateWorktree makes a worktree and starts its setup.
+func (s apiHandlers) CreateWorktree(w http.ResponseWriter, r *http.Request, params api.CreateWorktreeParams) {
+	mutate(s.Server, w, r, verb[api.WorktreeCreate, hub.WorktreeReceipt]{
+		key: params.IdempotencyKey,
+		do: func(ctx context.Context, q receipt.Request, b api.WorktreeCreate) (hub.WorktreeReceipt, error) {
+			return s.cfg.Work.CreateWorktree(ctx, q, worktreeInput(b))
+		},
+		show:  func(o hub.WorktreeReceipt) (int, any) { return worktreeStatus(o), worktreeReceipt(o) },
+		waits: func(api.WorktreeCreate) bool { return true },
+	})
+}
+
+func worktreeStatus(o hub.WorktreeReceipt) int {
+	if o.State == hub.StartOutcomeUnknown {
+		return http.StatusAccepted
+	}
+	return http.StatusCreated
+}
+
+// GetWorktree shows one worktree and what it holds.
+func (s apiHandlers) GetWorktree(w http.ResponseWriter, r *http.Request, idOrName string) {
+	shown, err := s.cfg.Work.ShowWorktree(r.Context(), idOrName)
+	s.reply(w, r, http.StatusOK, worktreeDetail(shown), err)
+}
+
+// RemoveWorktree deletes a worktree that nothing uses.
+func (s apiHandlers) RemoveWorktree(w http.ResponseWriter, r *http.Request, idOrName string, params api.RemoveWorktreeParams) {
+	mutate(s.Server, w, r, verb[api.WorktreeRemove, hub.WorktreeRemoval]{
+		key: params.IdempotencyKey, path: idOrName,
+		do: func(ctx context.Context, q receipt.Request, b api.WorktreeRemove) (hub.WorktreeRemoval, error) {
+			return s.cfg.Work.RemoveWorktree(ctx, q, work.RemoveInput{Worktree: idOrName, Force: b.Force})
+		},
+		show:  answered(http.StatusOK, worktreeRemoval),
+		waits: func(api.WorktreeRemove) bool { return true },
 	})
 }

@@ -40,7 +40,7 @@ func (w *world) bases() map[string]string {
 		"startWorker": `{"worktree":"path:/x","agent":"fake","no_wait":true}`, "sendMessage": message,
 		"sendMessages": `{"messages":[` + message + `]}`, "replyMessage": `{"body":"b"}`, "checkMailbox": `{}`,
 		"addRepo": `{"path":"/x"}`, "createInvite": `{}`, "addPeer": `{"name":"n","url":"https://127.0.0.1:1","code":"AAAA-AAAA-AAAA-AAAA"}`,
-		"createTerminal": `{"dir":"/x"}`, "sendTerminal": `{"text":"x"}`, "closeTerminal": `{}`, "terminal": terminal,
+		"createWorktree": `{"name":"n"}`, "removeWorktree": `{}`, "createTerminal": `{"dir":"/x"}`, "sendTerminal": `{"text":"x"}`, "closeTerminal": `{}`, "terminal": terminal,
 		"stopWorker": `{}`, "abandonWorker": `{}`, "bindRun": `{}`, "putHeartbeat": `{}`, "testAgent": `{}`, "putAgentEvent": `{"event":"Stop"}`,
 		"run": run, "task": fresh, "dispatch": dispatch, "box": "run:" + run, "message": string(hub.NewMessageID()), "busy": task, "token": token,
 	}

@@ -334,12 +334,26 @@ func (fakeGit) Check(name, base string) error                { return nil }
 func (fakeGit) Create(context.Context, work.NewWorktree) (hub.Worktree, error) {
 	return hub.Worktree{}, errors.New("no worktrees here")
 }
-func (fakeGit) HasSetup(context.Context, hub.Repo, string) (bool, error) { return false, nil }
-func (fakeGit) Snapshot(context.Context, string) (hub.Baseline, error)   { return hub.Baseline{}, nil }
+func (fakeGit) Snapshot(context.Context, string) (hub.Baseline, error) { return hub.Baseline{}, nil }
 func (fakeGit) Changes(context.Context, string, hub.Baseline) ([]string, bool, error) {
 	return nil, false, nil
 }
 func (fakeGit) Handoff(string, string) (hub.Handoff, error) { return hub.Handoff{}, nil }
+func (fakeGit) SetupHook(context.Context, hub.Repo, string) (hub.SetupHook, string, error) {
+	return hub.SetupHook{}, "", nil
+}
+func (fakeGit) Salvage(context.Context, work.NewWorktree) (hub.Worktree, bool, error) {
+	return hub.Worktree{}, false, nil
+}
+func (fakeGit) Examine(context.Context, hub.Repo, hub.Worktree) (hub.TreeState, error) {
+	return hub.TreeState{}, nil
+}
+func (fakeGit) Save(context.Context, hub.Repo, hub.Worktree) ([]hub.SavedRef, []hub.Loss, error) {
+	return nil, nil, nil
+}
+func (fakeGit) Remove(context.Context, hub.Repo, hub.Worktree, string) (bool, error) {
+	return false, nil
+}
 
 type fakeAgents struct{ work.Agents } // only what is used here
 
@@ -349,7 +363,8 @@ func (fakeAgents) Completion(agent, _ string) (string, error) {
 	}
 	return "report", nil
 }
-func (fakeAgents) Grace(string) time.Duration { return time.Millisecond }
+func (fakeAgents) Grace(string) time.Duration                     { return time.Millisecond }
+func (fakeAgents) Setup(work.SetupLaunch) (hub.LaunchSpec, error) { return hub.LaunchSpec{}, nil }
 func (fakeAgents) Script(s work.Script) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: s.Terminal, Argv: []string{"/bin/sh"}}, nil
 }

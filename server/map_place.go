@@ -19,7 +19,50 @@ func repoResult(r work.RepoAdded) api.RepoResult {
 func worktreeOf(w hub.Worktree) api.Worktree {
 	return api.Worktree{
 		WorktreeId: string(w.ID), RepoId: string(w.Repo), Name: w.Name, Path: w.Path, Branch: w.Branch, BaseCommit: w.Base,
-		ParentWorktreeId: null(w.Parent), CreatedAt: at(w.CreatedAt),
+		ParentWorktreeId: null(w.Parent), State: api.WorktreeState(w.State), DisplayName: w.DisplayName, Comment: w.Comment,
+		Setup: setupOf(w.Setup.Report), CreatedAt: at(w.CreatedAt),
+	}
+}
+
+func worktreeInput(b api.WorktreeCreate) work.WorktreeInput {
+	return work.WorktreeInput{
+		Repo: b.Repo, Name: b.Name, Base: b.Base, Parent: b.Parent, CurrentDir: b.CurrentDir, Setup: string(b.Setup),
+		DisplayName: b.DisplayName, Comment: b.Comment, RepoHooks: string(b.RepoHooks) == hub.SetupRun, TimeoutMS: b.TimeoutMs,
+	}
+}
+
+func worktreeReceipt(r hub.WorktreeReceipt) api.WorktreeReceipt {
+	return api.WorktreeReceipt{
+		Worktree: worktreeOf(r.Worktree), State: api.WorktreeReceiptState(r.State), Stage: string(r.Stage), TimeoutMs: r.TimeoutMS,
+		Effects: each(r.Effects, resourceOf), ResidualResources: each(r.Residuals, resourceOf), Defaults: each(r.Defaults, defaultOf),
+		FailedStage: null(r.FailedStage), LastError: null(r.LastError), Mutation: mutationOf(r.Mutation),
+	}
+}
+
+// shownLosses bounds the losses that are shown of a worktree.
+const shownLosses = 200
+
+func worktreeDetail(s work.WorktreeShown) api.WorktreeDetail {
+	losses := s.Found.Losses
+	return api.WorktreeDetail{
+		Worktree: worktreeOf(s.Worktree), Repo: repoOf(s.Repo), Children: each(s.Children, worktreeOf), Dispatches: texts(s.Users),
+		Present: s.Found.Present, Head: null(s.Found.Head), Branch: null(s.Found.Branch),
+		Losses: each(losses[:min(len(losses), shownLosses)], lossOf), LossCount: len(losses), Unknown: null(s.Unknown),
+	}
+}
+
+// lossOf shows a name of a file, which may hold any bytes, as text.
+func lossOf(l hub.Loss) api.WorktreeLoss {
+	return api.WorktreeLoss{Kind: api.WorktreeLossKind(l.Kind), Name: hub.PlainText([]byte(l.Name))}
+}
+
+func worktreeRemoval(r hub.WorktreeRemoval) api.WorktreeRemoval {
+	return api.WorktreeRemoval{
+		WorktreeId: string(r.Worktree), Name: r.Name, Path: r.Path, Branch: r.Branch, BranchKept: r.BranchKept,
+		Saved: each(r.Saved, func(x hub.SavedRef) api.WorktreeSaved {
+			return api.WorktreeSaved{Ref: x.Ref, Commit: x.Commit, Of: api.WorktreeSavedOf(x.Of)}
+		}),
+		NotSaved: each(r.NotSaved, lossOf), Mutation: mutationOf(r.Mutation),
 	}
 }
 

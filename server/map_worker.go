@@ -30,7 +30,8 @@ func startReceipt(r hub.Receipt) api.StartReceipt {
 func setupOf(s hub.SetupReport) api.Setup {
 	return api.Setup{
 		Requested: s.Requested, Effective: s.Effective, Source: s.Source, HookFound: s.HookFound,
-		StartupPolicy: s.StartupPolicy, State: api.SetupState(s.State),
+		StartupPolicy: s.StartupPolicy, State: api.SetupState(s.State), Hash: s.Hash, TerminalId: string(s.Terminal), ExitCode: s.ExitCode,
+		LastError: s.LastError,
 	}
 }
 

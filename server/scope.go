@@ -80,9 +80,12 @@ var apiScopes = map[string]kinds{
 	"getRequest": reads | worker,
 	"expandId":   reads,
 
-	"addRepo":       operator,
-	"listRepos":     reads,
-	"listWorktrees": reads,
+	"addRepo":        operator,
+	"listRepos":      reads,
+	"listWorktrees":  reads,
+	"createWorktree": operator,
+	"getWorktree":    reads,
+	"removeWorktree": operator,
 
 	"createTerminal":     operator,
 	"listTerminals":      reads,

@@ -20,7 +20,7 @@ func (a *app) repoAdd() *cobra.Command {
 		Example: "wavehub repo add . --name demo",
 	}, isMutation)
 	cmd.Flags().StringVar(&name, "name", "", "how to call it (default: the folder's name)")
-	cmd.Flags().StringVar(&setup, "setup", "", "what worker start --setup inherit means here: run or skip")
+	cmd.Flags().StringVar(&setup, "setup", "", "what --setup inherit means for new worktrees here: run or skip")
 	cmd.RunE = verb[client.RepoResult]{
 		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.RepoResult, error) {
 			path, err := absolute("PATH", args[0])

@@ -44,12 +44,12 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.in.Worktree, "worktree", "", "current, new-child, new-top-level, id:…, path:… or a name")
 	flags.StringVar(&f.in.Name, "name", "", "name of the new worktree")
 	flags.StringVar(&f.in.Base, "base", "", "ref that the new worktree starts from")
-	flags.StringVar(&f.in.Parent, "parent", "", "parent worktree of new-child: id:…")
+	flags.StringVar(&f.in.Parent, "parent", "", "parent worktree of new-child: id:…, path:… or a name (default: this folder's)")
 	flags.StringVar(&f.in.Agent, "agent", "", "launcher to start, such as sh, claude or codex")
 	flags.StringVar(&f.mode, "mode", "", "tui (in a terminal) or headless (default: the launcher's)")
 	flags.BoolVar(&f.in.ResumeSession, "resume-session", false, "with --retry-of: the agent goes on with its own session")
 	flags.StringVar(&f.in.Terminal, "terminal", "", "existing terminal whose agent gets the Task, instead of --agent")
-	flags.StringVar(&f.setup, "setup", "", "the repository's setup hook: run, skip or inherit; where there is a hook, only skip is offered yet")
+	flags.StringVar(&f.setup, "setup", "", "the repository's setup hook in a new worktree: run, skip or inherit (default: run)")
 	flags.StringVar(&f.in.DisplayName, "display-name", "", "name to show to people")
 	flags.StringVar(&f.in.Comment, "comment", "", "note kept with the Dispatch")
 	flags.StringVar(&f.reports, "reports", "", "where lifecycle reports go: inbox or history")
@@ -117,6 +117,9 @@ func printReceipt(p *printer, r *client.StartReceipt) {
 	}
 	for _, e := range r.Effects {
 		p.line("  %s %s %s", e.Action, string(e.Kind), e.Id)
+	}
+	if r.Setup.State != "not_applicable" {
+		p.line("  setup: %s", string(r.Setup.State))
 	}
 	printLeftovers(p, r.ResidualResources, r.NextCommands)
 	for _, d := range r.Defaults {

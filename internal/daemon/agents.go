@@ -20,6 +20,7 @@ import (
 	"github.com/wavehub/wavehub/internal/safefile"
 	"github.com/wavehub/wavehub/internal/safetext"
 	"github.com/wavehub/wavehub/internal/work"
+	"github.com/wavehub/wavehub/internal/worktree"
 )
 
 // agents fits the launcher table to work.Agents.
@@ -163,6 +164,19 @@ func (a agents) Script(in work.Script) (hub.LaunchSpec, error) {
 	}
 	own := map[string]string{"WAVEHUB_TERMINAL_ID": string(in.Terminal)}
 	return hub.LaunchSpec{Terminal: in.Terminal, Argv: plan.Argv, Dir: in.Dir, Env: a.environment(own)}, nil
+}
+
+// Setup writes the script of a setup, which gets what a worker gets but for the
+// capability and what a launcher adds.
+func (a agents) Setup(in work.SetupLaunch) (hub.LaunchSpec, error) {
+	argv, file, data, err := worktree.Script(in.Run, in.Private)
+	if err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	if err := safefile.WriteAtomic(file, data, 0o600); err != nil {
+		return hub.LaunchSpec{}, err
+	}
+	return hub.LaunchSpec{Terminal: in.Terminal, Argv: argv, Dir: in.Dir, Env: a.environment(in.Env)}, nil
 }
 
 func writeFiles(plan agent.Plan) error {

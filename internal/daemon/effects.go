@@ -22,7 +22,7 @@ func (g git) Inspect(ctx context.Context, path string) (work.Folder, error) {
 func (git) Canonical(path string) (string, error) { return worktree.Canonical(path) }
 
 func (g git) spec(n work.NewWorktree) worktree.CreateSpec {
-	return worktree.CreateSpec{Root: g.root, RepoID: n.Repo.ID, Worktree: n.ID, Name: n.Name, Base: n.Base}
+	return worktree.CreateSpec{Root: g.root, RepoID: n.Repo.ID, Worktree: n.ID, Name: n.Name, Base: n.Base, Hooks: n.Hooks}
 }
 
 func (g git) Where(n work.NewWorktree) (path, branch string) {
@@ -53,18 +53,45 @@ func (g git) Create(ctx context.Context, n work.NewWorktree) (hub.Worktree, erro
 	spec := g.spec(n)
 	spec.Repo = facts
 	made, err := g.Git.Create(ctx, spec)
-	return hub.Worktree{
-		ID: n.ID, Repo: n.Repo.ID, Name: n.Name, Path: made.Path, Branch: made.Branch, Base: made.BaseCommit,
-	}, err
+	return madeOf(n, made), err
 }
 
-func (g git) HasSetup(ctx context.Context, repo hub.Repo, base string) (bool, error) {
+func madeOf(n work.NewWorktree, made worktree.Created) hub.Worktree {
+	return hub.Worktree{
+		ID: n.ID, Repo: n.Repo.ID, Name: n.Name, Path: made.Path, Branch: made.Branch, Base: made.BaseCommit,
+	}
+}
+
+func (g git) Salvage(ctx context.Context, n work.NewWorktree) (hub.Worktree, bool, error) {
+	spec := g.spec(n)
+	spec.Repo = worktree.Facts{Path: n.Repo.Path, Kind: worktree.KindGit}
+	made, ok, err := g.Git.Salvage(ctx, spec)
+	return madeOf(n, made), ok, err
+}
+
+func (g git) SetupHook(ctx context.Context, repo hub.Repo, base string) (hub.SetupHook, string, error) {
 	facts, commit, err := g.Resolve(ctx, repo.Path, base)
 	if err != nil {
-		return false, err
+		return hub.SetupHook{}, "", err
 	}
-	found, _, err := g.SetupHook(ctx, facts, commit)
-	return found, err
+	hook, err := g.Git.SetupHook(ctx, facts, commit)
+	return hook, commit, err
+}
+
+func (g git) tree(repo hub.Repo, w hub.Worktree) worktree.Tree {
+	return worktree.Tree{Repo: repo.Path, Root: g.root, RepoID: w.Repo, Worktree: w.ID, Name: w.Name, Branch: w.Branch}
+}
+
+func (g git) Examine(ctx context.Context, repo hub.Repo, w hub.Worktree) (hub.TreeState, error) {
+	return g.Git.Examine(ctx, g.tree(repo, w))
+}
+
+func (g git) Save(ctx context.Context, repo hub.Repo, w hub.Worktree) ([]hub.SavedRef, []hub.Loss, error) {
+	return g.Git.Save(ctx, g.tree(repo, w))
+}
+
+func (g git) Remove(ctx context.Context, repo hub.Repo, w hub.Worktree, tip string) (bool, error) {
+	return g.Git.Remove(ctx, g.tree(repo, w), tip)
 }
 
 func (git) Handoff(dir, path string) (hub.Handoff, error) { return worktree.Handoff(dir, path) }

@@ -92,6 +92,9 @@ func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
 	if err != nil {
 		return in.Receipt, err
 	}
+	if in.Receipt, err = withSetup(tx, id, in.Receipt); err != nil {
+		return in.Receipt, err
+	}
 	in.Receipt.DispatchState = nd.State
 	silent := nd.State == hub.Failed && !in.Answered || nd.State == hub.Stopped && d.State == hub.StopUnknown
 	if changed && silent {
@@ -107,6 +110,15 @@ func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
 		return in.Receipt, err
 	}
 	return in.Receipt, CloseStart(tx, hub.Principal{Kind: hub.Operator}, d.Request, in.Receipt)
+}
+
+// withSetup adds to a receipt an end of the setup that was heard of before it.
+func withSetup(tx store.DispatchReader, id hub.DispatchID, r hub.Receipt) (hub.Receipt, error) {
+	known, err := tx.StartReceipt(id)
+	if err == nil && known.Setup.Terminal != "" {
+		r.NoteSetup(known.Setup.Later(r.Setup))
+	}
+	return r, err
 }
 
 // CloseStart brings the record of the request that began a start up to date, so

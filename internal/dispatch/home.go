@@ -86,6 +86,7 @@ func arriveMessage(tx store.Tx, d hub.Dispatch, it hub.Item) (arrival, error) {
 	if err := hub.CheckMessage(m); err != nil || m.ID != it.ID || !hub.ValidID(hub.PrefixMessage, string(m.ID)) {
 		return arrival{}, refusef("message refused: %v", err)
 	}
+	by := m.From
 	m.Run, m.From, m.To, m.Stale, m.CreatedAt = d.Run, string(d.ID.Box()), d.Run.Box(), false, tx.Now()
 	known, err := tx.HasMessage(m.ID)
 	if err != nil {
@@ -101,7 +102,9 @@ func arriveMessage(tx store.Tx, d hub.Dispatch, it hub.Item) (arrival, error) {
 		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return lateFor(d, it), postQuestion(tx, d, m) }}, nil
 	case hub.TypeStatus, hub.TypeEscalation, hub.TypeHandoff, hub.TypeGuidance:
 		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return lateFor(d, it), postMail(tx, d, m) }}, nil
-	case hub.TypeAnswer, hub.TypeSessionStart, hub.TypeControl, hub.TypeSessionClose, hub.TypeNotice:
+	case hub.TypeNotice:
+		return arriveSetup(d, m, by)
+	case hub.TypeAnswer, hub.TypeSessionStart, hub.TypeControl, hub.TypeSessionClose:
 	}
 	return arrival{}, refusef("a worker cannot send a %s", m.Type)
 }

@@ -8,7 +8,10 @@ import (
 )
 
 // Kinds of notices, as their payload names them.
-const noticePeerState = "peer_state"
+const (
+	noticePeerState  = "peer_state"
+	noticeSetupState = "setup_state"
+)
 
 // notice is mail that the home writes itself, from its own facts.
 type notice struct {

@@ -221,11 +221,18 @@ func TestAcceptance_F12_LiarsChangeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := hub.Message{ID: hub.NewMessageID(), Type: hub.TypeWorkerDone, Body: "b", Payload: rep}
+	setup := []byte(`{"state":"failed","ended":true,"terminal_id":"` + string(hub.NewTerminalID()) + `"}`)
+	notice := func(from string, payload []byte) hub.Message {
+		return hub.Message{ID: hub.NewMessageID(), Type: hub.TypeNotice, From: from, Payload: payload}
+	}
 	for name, it := range map[string]hub.Item{
 		"another hub's Dispatch":  forged(local, 1, hub.ItemMessage, done),
 		"an unknown Dispatch":     forged(hub.NewDispatchID(), 1, hub.ItemExit, hub.ExitItem{}),
 		"a foreign report":        forged(remote, 1, hub.ItemMessage, done),
 		"a fence from the worker": forged(remote, 1, hub.ItemFence, hub.FenceItem{}),
+		"a worker's notice":       forged(remote, 1, hub.ItemMessage, notice(string(remote.Box()), setup)),
+		"a setup that runs":       forged(remote, 1, hub.ItemMessage, notice("hub", []byte(`{"state":"running"}`))),
+		"a setup of no terminal":  forged(remote, 1, hub.ItemMessage, notice("hub", []byte(`{"state":"failed","ended":true}`))),
 		"no JSON":                 {Pos: 1, Dispatch: remote, Seq: 1, Kind: hub.ItemExit, Payload: []byte("{")},
 	} {
 		res := p.importHome([]hub.Item{it})

@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,6 +56,7 @@ var soloCodes = map[string]scenario{
 		return s.solo().CLI("worker", "read", s.solo().worker.DispatchId, "--source", "transcript", "--json")
 	},
 	"name_taken":          nameTaken,
+	"worktree_not_empty":  worktreeNotEmpty,
 	"precondition_failed": onHeldTask("task update --title x --if-match v99"),
 	"too_large": func(t *testing.T, s *stage) Result {
 		c := s.solo().Caller()
@@ -154,4 +157,13 @@ func relayQuota(t *testing.T, s *stage) Result {
 		}
 	}
 	return w.Caller().json(w.report("succeeded", "late")...)
+}
+
+// worktreeNotEmpty removes a worktree that holds an untracked file.
+func worktreeNotEmpty(t *testing.T, s *stage) Result {
+	c := s.solo().Caller()
+	get[api.RepoResult](t, c, "repo", "add", NewRepo(t, map[string]string{"a": "a"}), "--name", "holds")
+	w := get[api.WorktreeReceipt](t, c, "worktree", "create", "--repo", "holds", "--name", "holds").Worktree
+	must(t, os.WriteFile(filepath.Join(w.Path, "untracked"), nil, 0o600))
+	return c.json("worktree", "remove", "id:"+w.WorktreeId)
 }

@@ -17,7 +17,7 @@ var verbs = map[string][]string{
 	"task create": {}, "task list": {"x"}, "task show": {}, "task update": {}, "task cancel": {}, "worker start": {}, "worker list": {"x"}, "worker show": {},
 	"worker read": {}, "worker stop": {}, "worker abandon": {}, "send": {}, "done": {}, "ask": {}, "check": {"x"}, "reply": {},
 	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
-	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"},
+	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "worktree create": {}, "worktree show": {}, "worktree remove": {},
 	"terminal create": {"x"}, "terminal list": {"x"}, "terminal show": {}, "terminal read": {}, "terminal send": {}, "terminal wait": {}, "terminal close": {}, "serve": {"x"}, "config show": {"x"}, "config path": {},
 }
 

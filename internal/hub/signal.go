@@ -12,6 +12,7 @@ const (
 	TopicFence    Topic = "fence"    // "": a fence was imported
 	TopicHold     Topic = "hold"     // DispatchID: a report is held, or was fenced
 	TopicDispatch Topic = "dispatch" // DispatchID: its state changed
+	TopicWorktree Topic = "worktree" // WorktreeID: its setup has ended
 	TopicPeer     Topic = "peer"     // PeerID: paired, changed, revoked
 )
 

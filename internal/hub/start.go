@@ -149,7 +149,16 @@ type SetupReport struct {
 	Source        string `json:"source"`    // explicit_request, default, repository
 	HookFound     bool   `json:"hook_found"`
 	StartupPolicy string `json:"startup_policy"`
-	State         string `json:"state"` // not_applicable, not_configured, skipped, running, succeeded, failed, unknown
+	State         string `json:"state"` // SetupNotApplicable and so on
+	// Hash is of the file that the hook is in, Terminal where it runs or ran.
+	// ExitCode is nil until it has ended, and when the code is not known.
+	Hash      string     `json:"hash,omitempty"`
+	Terminal  TerminalID `json:"terminal_id,omitempty"`
+	ExitCode  *int       `json:"exit_code,omitempty"`
+	LastError string     `json:"last_error,omitempty"`
+	// Launched: its spawn is on record. Ended: nothing of it runs or will.
+	Launched bool `json:"launched,omitempty"`
+	Ended    bool `json:"ended,omitempty"`
 }
 
 // Mutation says under which request id an effect is recorded, and whether this
@@ -284,18 +293,6 @@ const (
 	RepoGit    = "git"
 	RepoFolder = "folder"
 )
-
-// Worktree is a git worktree that this hub made.
-type Worktree struct {
-	ID        WorktreeID `json:"worktree_id"`
-	Repo      RepoID     `json:"repo_id"`
-	Name      string     `json:"name"`
-	Path      string     `json:"path"`
-	Branch    string     `json:"branch"`
-	Base      string     `json:"base_commit"`
-	Parent    WorktreeID `json:"parent_worktree_id"`
-	CreatedAt Micros     `json:"created_at"`
-}
 
 // Attachment is the owner's record of a Dispatch: who its home is, what was
 // asked, what runs, and the state of its capability.

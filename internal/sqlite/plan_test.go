@@ -79,6 +79,8 @@ func TestPlans(t *testing.T) {
 		"TerminalList":       {terminal(store.TerminalFilter{}), "PRIMARY KEY"},
 		"TerminalList live":  {terminal(store.TerminalFilter{Live: true}), "terminals_open"},
 		"TerminalList in":    {terminal(store.TerminalFilter{Worktree: "w"}), "terminals_worktree"},
+		"WorktreesUnder":     {worktreesUnder, "worktrees_parent"},
+		"OpenWorktrees":      {openWorktrees, "worktrees_open"},
 	} {
 		plan := explain(t, c.sc, want.query)
 		if strings.Contains(plan, "SCAN") || !strings.Contains(plan, want.index) {

@@ -25,6 +25,9 @@ var verifySQL string
 //go:embed migrations/0008_agents.sql
 var agentsSQL string
 
+//go:embed migrations/0006_setup.sql
+var setupSQL string
+
 // migration brings a schema of the version before it up to version. Released
 // migrations never change.
 type migration struct {
@@ -32,7 +35,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {5, verifySQL}, {8, agentsSQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {5, verifySQL}, {6, setupSQL}, {8, agentsSQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

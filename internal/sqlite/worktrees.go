@@ -6,20 +6,31 @@ import (
 )
 
 const (
-	worktreeCols   = "id, repo, name, path, branch, base_commit, parent, created_at"
+	worktreeCols   = "id, repo, name, path, branch, base_commit, parent, state, display_name, comment, setup, request, created_at"
 	worktreeQuery  = `SELECT ` + worktreeCols + ` FROM worktrees WHERE id = ?`
 	worktreeByFold = `SELECT ` + worktreeCols + ` FROM worktrees WHERE name_fold = ? AND repo = ?`
 	worktreesNamed = `SELECT ` + worktreeCols + ` FROM worktrees WHERE name_fold = ? AND name = ? ORDER BY rid DESC`
 	worktreeByPath = `SELECT ` + worktreeCols + ` FROM worktrees WHERE path = ? ORDER BY rid DESC LIMIT 1`
 	worktreePage   = `SELECT ` + worktreeCols + `, rid FROM worktrees WHERE rid < ? ORDER BY rid DESC LIMIT ?`
 	worktreesOf    = `SELECT ` + worktreeCols + `, rid FROM worktrees WHERE repo = ? AND rid < ? ORDER BY rid DESC LIMIT ?`
+	worktreesUnder = `SELECT ` + worktreeCols + ` FROM worktrees WHERE parent = ? ORDER BY rid`
+	openWorktrees  = `SELECT ` + worktreeCols + ` FROM worktrees WHERE open = 1 ORDER BY rid`
 	deleteWorktree = `DELETE FROM worktrees WHERE id = ?`
 )
 
-var insertWorktree = insertInto("worktrees", worktreeCols+", name_fold")
+var (
+	insertWorktree = insertInto("worktrees", worktreeCols+", name_fold, open")
+	updateWorktree = updateSet("worktrees", worktreeCols+", name_fold, open", 1)
+)
 
 func scanWorktree(s scanner, w *hub.Worktree) error {
-	return s.Scan(&w.ID, &w.Repo, &w.Name, &w.Path, &w.Branch, &w.Base, &w.Parent, &w.CreatedAt)
+	return s.Scan(&w.ID, &w.Repo, &w.Name, &w.Path, &w.Branch, &w.Base, &w.Parent, &w.State, &w.DisplayName, &w.Comment,
+		fromJSON{&w.Setup}, &w.Request, &w.CreatedAt)
+}
+
+func worktreeArgs(w hub.Worktree) []any {
+	return []any{w.ID, w.Repo, w.Name, w.Path, w.Branch, w.Base, w.Parent, w.State, w.DisplayName, w.Comment,
+		asJSON{w.Setup}, w.Request, w.CreatedAt, fold(w.Name), w.Open()}
 }
 
 func noWorktree(id hub.WorktreeID) error {
@@ -54,9 +65,24 @@ func (q querier) WorktreeList(repo hub.RepoID, p store.Page) (ws []hub.Worktree,
 	return ws, next, wrap(err, "listing worktrees")
 }
 
+// WorktreesUnder implements store.RepoReader, the oldest first.
+func (q querier) WorktreesUnder(parent hub.WorktreeID) ([]hub.Worktree, error) {
+	if parent == "" {
+		return nil, nil
+	}
+	ws, err := all(q, scanWorktree, worktreesUnder, parent)
+	return ws, wrap(err, "reading the children of %s", parent)
+}
+
+// OpenWorktrees implements store.RepoReader, the oldest first.
+func (q querier) OpenWorktrees() ([]hub.Worktree, error) {
+	ws, err := all(q, scanWorktree, openWorktrees)
+	return ws, wrap(err, "reading the open worktrees")
+}
+
 // PutWorktree implements store.Repos.
 func (tx *Tx) PutWorktree(w hub.Worktree) error {
-	_, err := tx.exec(insertWorktree, w.ID, w.Repo, w.Name, w.Path, w.Branch, w.Base, w.Parent, w.CreatedAt, fold(w.Name))
+	_, err := tx.exec(insertWorktree, worktreeArgs(w)...)
 	if tx.unique(err) {
 		other, ok, lookErr := one(tx.querier, scanWorktree, worktreeByFold, fold(w.Name), w.Repo)
 		if lookErr != nil {
@@ -67,6 +93,11 @@ func (tx *Tx) PutWorktree(w hub.Worktree) error {
 		}
 	}
 	return wrap(err, "putting %s", w.ID)
+}
+
+// SaveWorktree implements store.Repos.
+func (tx *Tx) SaveWorktree(w hub.Worktree) error {
+	return wrap(tx.save(noWorktree(w.ID), updateWorktree, keysLast(worktreeArgs(w), 1)...), "saving %s", w.ID)
 }
 
 // DeleteWorktree implements store.Repos.

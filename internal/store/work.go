@@ -153,6 +153,10 @@ type RepoReader interface {
 	WorktreesNamed(name string) ([]hub.Worktree, error)
 	WorktreeByPath(path string) (hub.Worktree, bool, error)
 	WorktreeList(repo hub.RepoID, p Page) (wts []hub.Worktree, next int64, err error)
+	// WorktreesUnder are the children of a worktree; "" has none.
+	WorktreesUnder(parent hub.WorktreeID) ([]hub.Worktree, error)
+	// OpenWorktrees are those that somebody still has to look after.
+	OpenWorktrees() ([]hub.Worktree, error)
 }
 
 // Repos keeps repositories and worktrees. Names of repositories are unique by
@@ -162,5 +166,6 @@ type Repos interface {
 	PutRepo(hub.Repo) error
 	SaveRepo(hub.Repo) error
 	PutWorktree(hub.Worktree) error
+	SaveWorktree(hub.Worktree) error
 	DeleteWorktree(hub.WorktreeID) error
 }

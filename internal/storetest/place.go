@@ -57,3 +57,26 @@ func worktrees(f *fixture) {
 		return first(same(f, twin)(rx.Worktree(twin.ID)), f.absent("a deleted worktree", ok, err))
 	})
 }
+
+func openWorktrees(f *fixture) {
+	n := 0
+	creating, running, ended, ready := filled[hub.Worktree](&n), filled[hub.Worktree](&n), filled[hub.Worktree](&n), filled[hub.Worktree](&n)
+	creating.State, creating.Setup = hub.WorktreeCreating, hub.WorktreeSetup{}
+	running.Setup.Report.Effective, ended.Setup.Report.Effective = hub.SetupRun, hub.SetupRun
+	running.Setup.Report.Ended, ended.Setup.Report.Ended = false, true
+	ready.State, ready.Setup = hub.WorktreeReady, hub.WorktreeSetup{}
+	running.Parent, ready.Parent = ended.ID, ended.ID
+	f.update(func(tx store.Tx) error {
+		return first(tx.PutWorktree(creating), tx.PutWorktree(running), tx.PutWorktree(ended), tx.PutWorktree(ready))
+	})
+	f.view(func(rx store.Rx) error {
+		return first(same(f, []hub.Worktree{creating, running})(rx.OpenWorktrees()),
+			same(f, []hub.Worktree{running, ready})(rx.WorktreesUnder(ended.ID)), same(f, []hub.Worktree(nil))(rx.WorktreesUnder("")))
+	})
+	creating.State, running.Setup.Report.Ended = hub.WorktreeReady, true
+	f.update(func(tx store.Tx) error { return first(tx.SaveWorktree(creating), tx.SaveWorktree(running)) })
+	f.view(func(rx store.Rx) error {
+		return first(same(f, []hub.Worktree(nil))(rx.OpenWorktrees()), same(f, creating)(rx.Worktree(creating.ID)))
+	})
+	f.refused(hub.CodeWorktreeNotFoundOnServer, func(tx store.Tx) error { return tx.SaveWorktree(filled[hub.Worktree](&n)) })
+}

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
@@ -84,23 +85,43 @@ func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt
 		return s.failed(a, err), hub.EvStartFailed
 	}
 	defer release()
+	budget, cancel := s.budget(ctx, a)
+	defer cancel()
 	if p.spec.Terminal != "" {
-		if err := s.takeBaseline(ctx, a); err != nil {
+		if err := s.takeBaseline(budget, a); err != nil {
 			return s.failed(a, err), hub.EvStartFailed
 		}
-		return s.takeOver(ctx, a, p, prompt)
+		return s.takeOver(budget, a, p, prompt)
 	}
-	if err := s.makeWorktree(ctx, &a, p); err != nil {
+	if err := s.makeWorktree(budget, &a, p); err != nil {
+		s.afterFailure(ctx, &a, p)
 		return s.failed(a, err), hub.EvStartFailed
 	}
-	if err := s.takeBaseline(ctx, a); err != nil {
+	waited, err := s.setUp(budget, &a, p)
+	if errors.Is(err, errSetupRuns) {
+		return s.unknown(a, err), hub.EvStartLost
+	}
+	if err != nil {
+		return s.failed(a, errors.Join(err, s.withoutSetup(ctx, &a))), hub.EvStartFailed
+	}
+	if waited { // the setup's time is not the agent's
+		fresh, cancel := s.budget(ctx, a)
+		defer cancel()
+		budget = fresh
+	}
+	if err := s.takeBaseline(budget, a); err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
-	plan, err := s.attach(ctx, &a, prompt)
+	plan, err := s.attach(budget, &a, prompt)
 	if err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
-	return s.launch(ctx, &a, plan)
+	return s.launch(budget, &a, plan)
+}
+
+// budget is a start's own time, counted from now.
+func (s *Service) budget(ctx context.Context, a hub.Attachment) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, time.Duration(a.Receipt.TimeoutMS)*time.Millisecond)
 }
 
 func (s *Service) makeWorktree(ctx context.Context, a *hub.Attachment, p place) error {
@@ -119,8 +140,7 @@ func (s *Service) makeWorktree(ctx context.Context, a *hub.Attachment, p place) 
 	if err != nil {
 		return err
 	}
-	w.Parent = p.worktree.Parent
-	return s.keepWorktree(ctx, a, w)
+	return s.keepWorktree(context.WithoutCancel(ctx), a, w)
 }
 
 // attempted is what a creation that is cut off may leave: the state of the
@@ -133,17 +153,13 @@ func (s *Service) attempted(n NewWorktree) []hub.Resource {
 }
 
 // keepWorktree commits the worktree's row together with its stage.
-func (s *Service) keepWorktree(ctx context.Context, a *hub.Attachment, w hub.Worktree) error {
+func (s *Service) keepWorktree(ctx context.Context, a *hub.Attachment, made hub.Worktree) error {
 	return s.stageTx(ctx, a, hub.StageWorktreeCreated, func(tx store.Tx, a *hub.Attachment) error {
+		w, err := keepMade(tx, made)
 		a.Dir = w.Path
-		a.Receipt.Effects = []hub.Resource{
-			s.resource("worktree", "created", "", string(w.ID)),
-			s.resource("branch", "created", "", w.Branch),
-		}
+		a.Receipt.Effects = s.madeResources(w)
 		a.Receipt.Residuals = a.Receipt.Effects
-		row := w
-		row.CreatedAt = tx.Now()
-		return tx.PutWorktree(row)
+		return err
 	})
 }
 
@@ -342,7 +358,8 @@ func (s *Service) endOwn(ctx context.Context, home hub.PeerID, r hub.Receipt, ev
 		if err != nil || !ok {
 			return errors.Join(err, missing(r.Dispatch, ok))
 		}
-		a.Receipt = r
+		r.NoteSetup(a.Receipt.Setup.Later(r.Setup)) // it may have ended meanwhile
+		a.Receipt, out = r, r
 		if ev == hub.EvStartFailed {
 			a.Capability, a.ExitDone = hub.CapFenced, true
 			if a.Spec.Terminal != "" {

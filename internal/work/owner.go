@@ -101,7 +101,7 @@ func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub
 		return hub.Receipt{}, err
 	}
 	a = s.newAttachment(p, in, home.ID, r.Key)
-	if err := claim(tx, p, a); err != nil {
+	if err := errors.Join(claim(tx, p, a), p.reserve(tx, home.ID, in.Dispatch)); err != nil {
 		return hub.Receipt{}, err
 	}
 	_, sum := s.Authority.Capability(home.ID, in.Dispatch)

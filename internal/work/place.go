@@ -21,7 +21,9 @@ type place struct {
 	resume   string       // session that the agent goes on with
 	terminal hub.Terminal // the existing one that is used, none else
 	silent   bool         // nothing is typed into it
+	hook     hub.SetupHook
 	setup    hub.SetupReport
+	hooks    bool // the repository's own hooks run
 	defaults []hub.Default
 }
 
@@ -83,11 +85,12 @@ func (s *Service) resolveNew(ctx context.Context, p *place) error {
 	if p.repo.Kind != hub.RepoGit {
 		return hub.Invalid("worktree", "%s is a plain folder: it has no worktrees; use path:%s", p.repo.Name, p.repo.Path)
 	}
-	p.worktree = hub.Worktree{ID: hub.NewWorktreeID(), Repo: p.repo.ID, Name: p.spec.Name}
+	p.worktree = hub.Worktree{ID: hub.NewWorktreeID(), Repo: p.repo.ID, Name: p.spec.Name, DisplayName: p.spec.DisplayName, Comment: p.spec.Comment}
 	if err := s.findParent(ctx, p); err != nil {
 		return err
 	}
-	p.dir, _ = s.Git.Where(p.newWorktree())
+	p.worktree.Path, p.worktree.Branch = s.Git.Where(p.newWorktree())
+	p.dir = p.worktree.Path
 	if err := s.refuseTaken(ctx, p); err != nil {
 		return err
 	}
@@ -98,7 +101,40 @@ func (s *Service) resolveNew(ctx context.Context, p *place) error {
 }
 
 func (p place) newWorktree() NewWorktree {
-	return NewWorktree{Repo: p.repo, ID: p.worktree.ID, Name: p.spec.Name, Base: p.spec.Base}
+	base := p.worktree.Base
+	if base == "" {
+		base = p.spec.Base
+	}
+	return NewWorktree{Repo: p.repo, ID: p.worktree.ID, Name: p.spec.Name, Base: base, Hooks: p.hooks}
+}
+
+// reserve commits that the new worktree is about to be made, which takes its
+// name, or that the existing one can be used.
+func (p place) reserve(tx store.Tx, home hub.PeerID, d hub.DispatchID) error {
+	if p.spec.New() {
+		w := p.worktree
+		w.State, w.CreatedAt = hub.WorktreeCreating, tx.Now()
+		w.Setup = hub.WorktreeSetup{Report: p.setup, Home: home, Dispatch: d}
+		return tx.PutWorktree(w)
+	}
+	if p.worktree.ID == "" {
+		return nil
+	}
+	w, err := tx.Worktree(p.worktree.ID)
+	if err == nil {
+		err = standing(w)
+	}
+	return err
+}
+
+// standing refuses a worktree that is not there yet, or soon not any more.
+func standing(w hub.Worktree) error {
+	if w.State == hub.WorktreeReady {
+		return nil
+	}
+	e := hub.Errorf(hub.CodeTerminalBusy, "%s (%s) is %s", w.Name, w.ID, w.State)
+	e.Hint = "wait until it is done: see worktree list"
+	return e
 }
 
 // findRepo takes the named repository, or the registered one that the caller's
@@ -167,6 +203,13 @@ func (s *Service) findParent(ctx context.Context, p *place) error {
 	if p.spec.Worktree != hub.WorktreeNewChild {
 		return nil
 	}
+	if path, ok := strings.CutPrefix(p.spec.Parent, "path:"); ok {
+		real, err := s.Git.Canonical(path)
+		if err != nil {
+			return err
+		}
+		p.spec.Parent = "path:" + real
+	}
 	return s.Store.View(ctx, func(rx store.Rx) error {
 		parent, err := s.parentOf(rx, p)
 		p.worktree.Parent = parent.ID
@@ -175,7 +218,12 @@ func (s *Service) findParent(ctx context.Context, p *place) error {
 }
 
 func (s *Service) parentOf(rx store.RepoReader, p *place) (hub.Worktree, error) {
-	if p.spec.Parent != "" {
+	switch path, ok := strings.CutPrefix(p.spec.Parent, "path:"); {
+	case p.spec.Parent == hub.WorktreeCurrent:
+		return worktreeAround(rx, p.here)
+	case ok:
+		return worktreeAround(rx, path)
+	case p.spec.Parent != "":
 		return lookupWorktree(rx, p.spec.Parent)
 	}
 	w, _, err := rx.WorktreeByPath(p.here)
@@ -198,28 +246,29 @@ func (s *Service) refuseTaken(ctx context.Context, p *place) error {
 	})
 }
 
-// resolveSetup says what becomes of the setup hook. A repository that has one
-// is started with setup skip only: running hooks is not offered yet, and doing
-// without one silently would be a lie.
+// resolveSetup says what becomes of the setup hook, and pins the commit that it
+// is taken from: the worktree is made of that one.
 func (s *Service) resolveSetup(ctx context.Context, p *place) error {
-	p.setup = hub.SetupReport{Requested: p.spec.Setup, Effective: p.spec.Setup, Source: "explicit_request", StartupPolicy: "start-immediately"}
+	p.setup = hub.SetupReport{Requested: p.spec.Setup, Effective: p.spec.Setup, Source: "explicit_request", StartupPolicy: hub.PolicyImmediate}
 	if p.spec.Setup == "" || p.spec.Setup == hub.SetupInherit {
 		p.inheritSetup()
 	}
-	found, err := s.Git.HasSetup(ctx, p.repo, p.spec.Base)
-	if err != nil {
+	hook, commit, err := s.Git.SetupHook(ctx, p.repo, p.spec.Base)
+	if err != nil && !(hook.Found && p.setup.Effective == hub.SetupSkip) {
 		return err
 	}
-	p.setup.HookFound = found
+	p.hook, p.worktree.Base = hook, commit
+	p.setup.HookFound, p.setup.Hash = hook.Found, hook.Hash
+	if hook.Policy != "" {
+		p.setup.StartupPolicy = hook.Policy
+	}
 	switch {
 	case p.setup.Effective == hub.SetupSkip:
-		p.setup.State = "skipped"
-	case !found:
-		p.setup.Effective, p.setup.State = "none", "not_configured"
+		p.setup.State = hub.SetupSkipped
+	case !hook.Found:
+		p.setup.Effective, p.setup.State = "none", hub.SetupNotConfigured
 	default:
-		e := hub.Errorf(hub.CodeCapabilityUnsupported, "%s has a setup hook, and this hub does not run hooks", p.repo.Name)
-		e.Hint = "start with --setup skip and prepare the worktree in the task itself"
-		return e
+		p.setup.State = hub.SetupUnknown
 	}
 	return nil
 }
@@ -234,7 +283,7 @@ func (p *place) inheritSetup() {
 	p.defaults = append(p.defaults, hub.Default{Field: "setup", Value: p.setup.Effective, Source: p.setup.Source})
 }
 
-var notApplicable = hub.SetupReport{Effective: "none", Source: "default", State: "not_applicable"}
+var notApplicable = hub.SetupReport{Effective: "none", Source: "default", State: hub.SetupNotApplicable}
 
 func (s *Service) resolveExisting(ctx context.Context, p *place) error {
 	p.setup = notApplicable
@@ -291,6 +340,19 @@ func lookupWorktree(rx store.RepoReader, selector string) (hub.Worktree, error) 
 		return named[0], nil
 	}
 	return hub.Worktree{}, hub.Invalid("worktree", "several worktrees are named %q; use id:…", selector)
+}
+
+// worktreeAround is the worktree that a folder is, or lies in.
+func worktreeAround(rx store.RepoReader, path string) (hub.Worktree, error) {
+	for dir := filepath.Clean(path); filepath.IsAbs(dir); dir = filepath.Dir(dir) {
+		if w, ok, err := rx.WorktreeByPath(dir); err != nil || ok {
+			return w, err
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return hub.Worktree{}, hub.Errorf(hub.CodeWorktreeNotFoundOnServer, "%q is in no worktree that this hub made", path)
 }
 
 // withinGrant refuses a place outside the peer's granted roots.

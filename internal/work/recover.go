@@ -16,6 +16,9 @@ func (s *Service) Recover(ctx context.Context) error {
 	if err := s.demote(ctx); err != nil {
 		return err
 	}
+	if err := s.recoverWorktrees(ctx); err != nil {
+		return err
+	}
 	open, err := s.open(ctx)
 	if err != nil {
 		return err
@@ -89,8 +92,14 @@ func (s *Service) recoverStart(ctx context.Context, a hub.Attachment) error {
 	if err != nil {
 		return errors.Join(err, s.leaveUnknown(ctx, a, err))
 	}
+	if _, held, err := s.heldSetup(ctx, a); err != nil || held && openStart(a.Receipt) {
+		return err // it is decided when the setup has ended
+	}
 	if !ok {
-		r := s.failed(a, errors.New("the hub was restarted before the worker was launched"))
+		if err := s.learnWorktree(ctx, &a); err != nil {
+			return err
+		}
+		r := s.failed(a, notLaunched(a.Receipt))
 		_, err := s.endOwn(ctx, a.Home, r, hub.EvStartFailed, false)
 		return err
 	}
@@ -106,6 +115,14 @@ func (s *Service) recoverStart(ctx context.Context, a hub.Attachment) error {
 	}
 	s.attend(in)
 	return nil
+}
+
+// notLaunched is why a start that was cut off, or held by its setup, has failed.
+func notLaunched(r hub.Receipt) error {
+	if r.Stage == hub.StageSetupStarted && openStart(r) {
+		return errors.New("the worker was not launched: its setup had not ended in the time of the start")
+	}
+	return errors.New("the hub was restarted before the worker was launched")
 }
 
 func (s *Service) leaveUnknown(ctx context.Context, a hub.Attachment, cause error) error {

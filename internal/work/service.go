@@ -42,6 +42,8 @@ type NewWorktree struct {
 	ID   hub.WorktreeID
 	Name string
 	Base string
+	// Hooks lets the repository's own hooks run at the checkout.
+	Hooks bool
 }
 
 // Git inspects folders and makes worktrees.
@@ -56,8 +58,6 @@ type Git interface {
 	// Free refuses a name whose branch or folder is in use.
 	Free(context.Context, NewWorktree) error
 	Create(context.Context, NewWorktree) (hub.Worktree, error)
-	// HasSetup reports whether the repository has a setup hook at its base.
-	HasSetup(ctx context.Context, repo hub.Repo, base string) (bool, error)
 	// Snapshot records what the folder's working tree is now.
 	Snapshot(ctx context.Context, dir string) (hub.Baseline, error)
 	// Changes are the paths that were changed since; replaced says that the
@@ -65,6 +65,19 @@ type Git interface {
 	Changes(ctx context.Context, dir string, base hub.Baseline) (paths []string, replaced bool, err error)
 	// Handoff is what lies at a path within the folder.
 	Handoff(dir, path string) (hub.Handoff, error)
+	// Salvage finds out what became of a Create that was cut off: true and the
+	// worktree if it is complete, else nothing of it is left. An error says that
+	// nothing is known.
+	Salvage(context.Context, NewWorktree) (hub.Worktree, bool, error)
+	// SetupHook is how a worktree of the base would be set up, and the commit that
+	// the base names. A hook that cannot be used is found, and an error.
+	SetupHook(ctx context.Context, repo hub.Repo, base string) (hook hub.SetupHook, commit string, err error)
+	// Examine finds out where a worktree stands and what its removal would lose.
+	Examine(context.Context, hub.Repo, hub.Worktree) (hub.TreeState, error)
+	// Save keeps what a removal would lose under refs; left is what it cannot.
+	Save(context.Context, hub.Repo, hub.Worktree) (saved []hub.SavedRef, left []hub.Loss, err error)
+	// Remove deletes a worktree, and its branch if that is at tip still.
+	Remove(ctx context.Context, repo hub.Repo, w hub.Worktree, tip string) (branchKept bool, err error)
 }
 
 // Launch asks an agent's launcher how to start it.
@@ -113,6 +126,8 @@ type Agents interface {
 	// Script writes the file of a command line and returns how the platform's
 	// shell runs it: with a worker's environment, but without its capability.
 	Script(Script) (hub.LaunchSpec, error)
+	// Setup writes the script of a setup and returns what to start.
+	Setup(SetupLaunch) (hub.LaunchSpec, error)
 	// Event is what a hook of the agent's own CLI said; provider is whose format
 	// its transcript has.
 	Event(agent, name string, raw []byte) (e hub.AgentEvent, provider string, err error)
@@ -211,8 +226,9 @@ type Service struct {
 	typing   hands[hub.TerminalID] // at most one sequence of input at a time
 	attended attended
 	beats    beats
-	looks    hands[attempt] // who looks into a held report
-	looked   chan struct{}  // a hint that one of them has ended
+	looks    hands[attempt]        // who looks into a held report
+	looked   chan struct{}         // a hint that one of them has ended
+	trees    hands[hub.WorktreeID] // of worktrees that are being made or removed
 }
 
 // New makes a Service; it starts nothing.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
 )
@@ -170,7 +171,13 @@ func (s *Service) link(d hub.Dispatch) string {
 // when a report has settled the Dispatch meanwhile. An absent attachment proves
 // nothing: the request may still arrive.
 func (s *Service) reconcile(ctx context.Context, d hub.Dispatch, shown hub.PeerShow) error {
-	if !shown.Attached || shown.Receipt.Dispatch != d.ID || eventOf(shown.Receipt) == hub.EvStartLost {
+	if !shown.Attached || shown.Receipt.Dispatch != d.ID {
+		return nil
+	}
+	if err := s.hearSetup(ctx, d, shown.Receipt.Setup); err != nil {
+		return err
+	}
+	if eventOf(shown.Receipt) == hub.EvStartLost {
 		return nil
 	}
 	var begun hub.Receipt
@@ -183,6 +190,22 @@ func (s *Service) reconcile(ctx context.Context, d hub.Dispatch, shown hub.PeerS
 	}
 	_, err = s.endRemote(ctx, d, begun, shown.Receipt, nil, sending{})
 	return err
+}
+
+// hearSetup records the end of a setup that its owner shows.
+func (s *Service) hearSetup(ctx context.Context, d hub.Dispatch, setup hub.SetupReport) error {
+	if !setup.Over() {
+		return nil
+	}
+	var known hub.Receipt
+	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
+		known, err = rx.StartReceipt(d.ID)
+		return err
+	})
+	if err != nil || known.Setup.Over() {
+		return err
+	}
+	return s.Store.Update(ctx, store.Import, func(tx store.Tx) error { return dispatch.HearSetup(tx, d.ID, setup) })
 }
 
 // Reconcile inspects every Dispatch of a peer whose state is unknown; it is

@@ -113,6 +113,9 @@ func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p pl
 	}
 	start := hub.PeerStart{Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Spec: in.Spec, Checks: t.Checks()}
 	a := s.newAttachment(p, start, "", r.Key)
+	if err := p.reserve(tx, "", start.Dispatch); err != nil {
+		return hub.Receipt{}, err
+	}
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
 		ID: start.Dispatch, Task: in.Task, RetryOf: in.RetryOf, Server: hub.Server{Name: s.Name},
 		Request: r.Key, Quiet: in.Quiet, Receipt: a.Receipt,
@@ -184,9 +187,7 @@ func (s *Service) performOwn(ctx context.Context, home hub.PeerID, begun hub.Rec
 	if err != nil {
 		return begun, err
 	}
-	budget, cancel := context.WithTimeout(ctx, time.Duration(begun.TimeoutMS)*time.Millisecond)
-	defer cancel()
-	r, ev := s.compose(budget, a, p, prompt)
+	r, ev := s.compose(ctx, a, p, prompt)
 	r.Mutation = begun.Mutation
 	out, err := s.endOwn(ctx, home, r, ev, answered)
 	if ev == hub.EvStartLost {
@@ -333,6 +334,18 @@ func startTimeout(spec hub.StartSpec) time.Duration {
 // answerMargin is what a peer's answer may take beyond the start's own budget.
 const answerMargin = 10 * time.Second
 
+// answerTime is how long the owner's answer to a start is waited for. A setup that
+// holds the start has a budget of its own.
+func answerTime(begun hub.Receipt, body []byte) (time.Duration, error) {
+	var sent hub.PeerStart
+	err := json.Unmarshal(body, &sent)
+	budget := time.Duration(begun.TimeoutMS) * time.Millisecond
+	if sent.Spec.New() {
+		budget *= 2
+	}
+	return budget + answerMargin, err
+}
+
 // sending says how a remote start is sent. Only of the first sending does a
 // refusal prove that nothing runs: an earlier one may have been accepted.
 type sending struct{ first, answered bool }
@@ -351,7 +364,11 @@ func (s *Service) performRemote(ctx context.Context, begun hub.Receipt, how send
 	if err != nil {
 		return begun, err
 	}
-	budget, cancel := context.WithTimeout(ctx, time.Duration(begun.TimeoutMS)*time.Millisecond+answerMargin)
+	limit, err := answerTime(begun, body)
+	if err != nil {
+		return begun, err
+	}
+	budget, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	got, err := s.Remote.Start(budget, d.Server.PeerID, d.Request, body)
 	if err == nil && !about(got, begun) {

@@ -74,7 +74,10 @@ func (s *Service) performStop(ctx context.Context, key hub.RequestID, in StopInp
 	}
 	ev := s.askOwner(ctx, key, d, in)
 	if err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) (err error) {
-		d, err = dispatch.EndStop(tx, in.Dispatch, ev)
+		if d, err = dispatch.EndStop(tx, in.Dispatch, ev); err != nil {
+			return err
+		}
+		started, err = s.startReceipt(tx, d) // the stop may have ended a setup
 		return err
 	}); err != nil {
 		return begun, err
@@ -125,6 +128,13 @@ func (s *Service) carryOut(ctx context.Context, a hub.Attachment, timeout time.D
 	}
 	if a.Fenced {
 		return hub.StopEvidence{Proved: true, Action: hub.ActionNone, Residuals: a.Receipt.Effects}, nil
+	}
+	w, held, err := s.heldSetup(ctx, a)
+	if err == nil && held {
+		err = s.endSetup(ctx, w)
+	}
+	if err != nil {
+		s.Log.Error("ending a setup that holds a start", "dispatch_id", a.Dispatch, "error", err)
 	}
 	ev := s.stopVerification(ctx, a, s.end(ctx, a))
 	err = s.Store.Update(context.WithoutCancel(ctx), store.Settle, func(tx store.Tx) error {
@@ -181,7 +191,11 @@ func (s *Service) incarnation(ctx context.Context, a hub.Attachment) (hub.Incarn
 func leftOver(r hub.Receipt, d hub.Dispatch) []hub.Resource {
 	out := []hub.Resource{}
 	for _, e := range append(append([]hub.Resource{}, r.Effects...), r.Residuals...) {
-		if e.Kind == "dispatch_input" || e.Kind == "terminal" && provenGone(d) || listed(out, e) {
+		gone := e.Kind == "terminal" && provenGone(d)
+		if e.OfSetup() {
+			gone = r.Setup.Over()
+		}
+		if e.Kind == "dispatch_input" || gone || listed(out, e) {
 			continue
 		}
 		if e.Kind == "terminal" {

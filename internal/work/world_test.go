@@ -165,19 +165,29 @@ type process struct {
 type terminals struct {
 	mu       sync.Mutex
 	live     map[hub.TerminalID]*process // guarded by mu
-	launches int                         // guarded by mu
+	launches int                         // guarded by mu; of agents
+	setups   []*process                  // guarded by mu
+	noSetup  error                       // of launches of setups, if set
 	screens  screens
 }
 
 func (ts *terminals) Launch(_ context.Context, s hub.LaunchSpec) (hub.Incarnation, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.launches++
-	p := &process{in: hub.Incarnation{Terminal: s.Terminal, Nonce: "n", PID: ts.launches}, exited: make(chan struct{})}
+	setup := len(s.Argv) == 2
+	if setup && ts.noSetup != nil {
+		return hub.Incarnation{}, ts.noSetup
+	}
+	p := &process{in: hub.Incarnation{Terminal: s.Terminal, Nonce: "n", PID: len(ts.live) + 1}, exited: make(chan struct{})}
 	if s.PTY != nil {
 		p.screen = newScreen(*s.PTY)
 	}
 	ts.live[s.Terminal] = p
+	if setup {
+		ts.setups = append(ts.setups, p)
+	} else {
+		ts.launches++
+	}
 	return p.in, nil
 }
 
@@ -250,9 +260,17 @@ func (ts *terminals) Remove(hub.TerminalID) error { return nil }
 
 // trees makes fake worktrees and counts them.
 type trees struct {
-	mu    sync.Mutex
-	made  int                       // guarded by mu
-	pause func(ctx context.Context) // called before Create returns, if set
+	mu      sync.Mutex
+	made    int                         // guarded by mu
+	there   map[hub.WorktreeID]bool     // guarded by mu; complete ones
+	pause   func(ctx context.Context)   // called before Create returns, if set
+	fail    error                       // of Create, which then makes nothing
+	hook    hub.SetupHook               // of every base
+	losses  []hub.Loss                  // what Examine finds
+	saved   int                         // guarded by mu; calls of Save
+	removed int                         // guarded by mu
+	remove  func(context.Context) error // called before Remove deletes, if set
+	examine func(context.Context)       // called in Examine, if set
 
 	snapshots int      // guarded by mu
 	plain     bool     // it is no git worktree
@@ -264,14 +282,20 @@ type trees struct {
 func (*trees) Inspect(_ context.Context, path string) (work.Folder, error) {
 	return work.Folder{Path: path, Kind: hub.RepoGit, Head: "c0"}, nil
 }
-func (*trees) Canonical(path string) (string, error)                    { return path, nil }
-func (*trees) Where(n work.NewWorktree) (string, string)                { return "/wt/" + n.Name, "wavehub/" + n.Name }
-func (*trees) Check(string, string) error                               { return nil }
-func (*trees) HasSetup(context.Context, hub.Repo, string) (bool, error) { return false, nil }
-func (*trees) Free(context.Context, work.NewWorktree) error             { return nil }
+func (*trees) Canonical(path string) (string, error)        { return path, nil }
+func (*trees) Where(n work.NewWorktree) (string, string)    { return "/wt/" + n.Name, "wavehub/" + n.Name }
+func (*trees) Check(string, string) error                   { return nil }
+func (*trees) Free(context.Context, work.NewWorktree) error { return nil }
 func (g *trees) Create(ctx context.Context, n work.NewWorktree) (hub.Worktree, error) {
+	if g.fail != nil {
+		return hub.Worktree{}, g.fail
+	}
 	g.mu.Lock()
 	g.made++
+	if g.there == nil {
+		g.there = map[hub.WorktreeID]bool{}
+	}
+	g.there[n.ID] = true
 	g.mu.Unlock()
 	if g.pause != nil {
 		g.pause(ctx)
@@ -297,6 +321,46 @@ func (*trees) Handoff(dir, path string) (hub.Handoff, error) {
 	return hub.Handoff{Present: true, Bytes: int64(len(dir + path)), SHA256: "s"}, nil
 }
 
+func (g *trees) Salvage(_ context.Context, n work.NewWorktree) (hub.Worktree, bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.there[n.ID] {
+		return hub.Worktree{}, false, nil
+	}
+	return hub.Worktree{ID: n.ID, Path: "/wt/" + n.Name, Branch: "wavehub/" + n.Name, Base: "c0"}, true, nil
+}
+
+func (g *trees) SetupHook(context.Context, hub.Repo, string) (hub.SetupHook, string, error) {
+	return g.hook, "c0", nil
+}
+
+func (g *trees) Examine(ctx context.Context, _ hub.Repo, w hub.Worktree) (hub.TreeState, error) {
+	if g.examine != nil {
+		g.examine(ctx)
+	}
+	return hub.TreeState{Present: true, Head: "c1", Branch: w.Branch, Tip: "c1", Losses: g.losses}, nil
+}
+
+func (g *trees) Save(context.Context, hub.Repo, hub.Worktree) ([]hub.SavedRef, []hub.Loss, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.saved++
+	return []hub.SavedRef{{Ref: "refs/wavehub/removed/x/1", Commit: "c1", Of: "head"}}, nil, nil
+}
+
+func (g *trees) Remove(ctx context.Context, _ hub.Repo, w hub.Worktree, _ string) (bool, error) {
+	if g.remove != nil {
+		if err := g.remove(ctx); err != nil {
+			return false, err
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.removed++
+	delete(g.there, w.ID)
+	return false, nil
+}
+
 type launchers struct{}
 
 func (launchers) Completion(name, _ string) (string, error) {
@@ -312,6 +376,10 @@ func (launchers) Plan(l work.Launch) (work.Planned, error) {
 
 func (launchers) Script(in work.Script) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: in.Terminal, Argv: []string{"/bin/sh", in.Text}, Dir: in.Dir}, nil
+}
+
+func (launchers) Setup(l work.SetupLaunch) (hub.LaunchSpec, error) {
+	return hub.LaunchSpec{Terminal: l.Terminal, Argv: []string{"/bin/sh", "setup"}, Dir: l.Dir}, nil
 }
 
 type authority struct{}

@@ -25,6 +25,9 @@ type CreateSpec struct {
 	Name     string
 	Base     string // branch, tag or commit id; empty for the present HEAD
 	Branch   string // the new branch; empty for BranchPrefix + Name
+	// Hooks lets the repository's own post-checkout hook run at the checkout,
+	// in git's closed environment and time limit.
+	Hooks bool
 }
 
 // Path is where the worktree will be, as long as Root holds no symbolic link;
@@ -44,14 +47,12 @@ type Created struct {
 // git processes is waited out within bounds. An error leaves nothing: the
 // branch and the folder are removed if this call made them, and only those. A
 // crash can leave a branch, a folder and an entry of git's list of worktrees,
-// the latter locked with the id. Bad names and refs, folders without git and
+// the latter locked with the id: Salvage finds out. Bad names and refs, folders without git and
 // repositories without a commit are invalid_argument and name_taken is a name,
 // branch or folder in use, all before any effect; a repository that is not
 // the registered one any more is repo_not_found.
 func (g *Git) Create(ctx context.Context, spec CreateSpec) (Created, error) {
-	if spec.Branch == "" {
-		spec.Branch = BranchPrefix + spec.Name
-	}
+	spec = spec.complete()
 	if err := spec.check(); err != nil {
 		return Created{}, err
 	}
@@ -64,6 +65,10 @@ func (g *Git) Create(ctx context.Context, spec CreateSpec) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}
+	if made.keep, err = spec.acquire(ctx); err != nil {
+		return Created{}, err
+	}
+	defer made.keep.Close()
 	if err := made.build(ctx); err != nil {
 		if undone := made.undo(ctx); undone != nil {
 			return Created{}, errors.Join(err, fmt.Errorf("removing what was made: %w", undone))
@@ -76,9 +81,7 @@ func (g *Git) Create(ctx context.Context, spec CreateSpec) (Created, error) {
 // Free refuses with name_taken what Create would find in use, and changes
 // nothing. Only Create can promise: another may come in between.
 func (g *Git) Free(ctx context.Context, spec CreateSpec) error {
-	if spec.Branch == "" {
-		spec.Branch = BranchPrefix + spec.Name
-	}
+	spec = spec.complete()
 	_, at, err := g.inspect(ctx, spec.Repo.Path)
 	if err != nil {
 		return gone(spec.Repo.Path, err)
@@ -90,6 +93,13 @@ func (g *Git) Free(ctx context.Context, spec CreateSpec) error {
 		return taken(spec.Path(), fs.ErrExist)
 	}
 	return nil
+}
+
+func (s CreateSpec) complete() CreateSpec {
+	if s.Branch == "" {
+		s.Branch = BranchPrefix + s.Name
+	}
+	return s
 }
 
 func (s CreateSpec) check() error {
@@ -155,7 +165,13 @@ func (g *Git) prepare(ctx context.Context, spec CreateSpec) (*creation, error) {
 		return nil, err
 	}
 	return &creation{git: g, at: at, common: facts.GitDir, id: spec.Worktree, branch: spec.Branch, base: base,
-		path: filepath.Join(folder, spec.Name)}, nil
+		path: filepath.Join(folder, spec.Name), hooks: spec.Hooks}, nil
+}
+
+// acquire waits until no other process changes worktrees of the repository,
+// which includes a git that outlived its hub. Root exists.
+func (s CreateSpec) acquire(ctx context.Context) (*os.File, error) {
+	return acquire(ctx, filepath.Join(s.Root, string(s.RepoID)+".lock"))
 }
 
 func gone(path string, cause error) error {

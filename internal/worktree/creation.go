@@ -32,6 +32,8 @@ type creation struct {
 	base   string
 	path   string
 	gitDir string // known once git has made the worktree
+	hooks  bool
+	keep   *os.File // the lock of the repository's worktrees
 
 	madeFolder, madeBranch bool
 }
@@ -61,8 +63,8 @@ func (c *creation) makeFolder(context.Context) error {
 // leaves in doubt whether it was made; undo then finds out by the base.
 func (c *creation) makeBranch(ctx context.Context) error {
 	ref := "refs/heads/" + c.branch
-	err := c.git.retry(ctx, call{at: c.at, stdin: "create " + ref + " " + c.base + "\n",
-		args: []string{"update-ref", "--create-reflog", "-m", "wavehub: created for " + string(c.id), "--stdin"}})
+	err := c.git.retry(ctx, call{at: c.at, keep: c.keep, stdin: "create " + ref + " " + c.base + "\n",
+		args: []string{"update-ref", "--create-reflog", "-m", createdFor(c.id), "--stdin"}})
 	if said(err, "reference already exists") {
 		return hub.Errorf(hub.CodeNameTaken, "the branch %s exists", c.branch)
 	}
@@ -70,8 +72,11 @@ func (c *creation) makeBranch(ctx context.Context) error {
 	return err
 }
 
+// createdFor is what the reflog says of a branch that was made for a worktree.
+func createdFor(id hub.WorktreeID) string { return "wavehub: created for " + string(id) }
+
 func (c *creation) addWorktree(ctx context.Context) error {
-	err := c.git.retry(ctx, call{at: c.at, args: []string{"worktree", "add", "--quiet", "--no-checkout", "--lock",
+	err := c.git.retry(ctx, call{at: c.at, keep: c.keep, args: []string{"worktree", "add", "--quiet", "--no-checkout", "--lock",
 		"--reason", string(c.id), "--end-of-options", c.path, c.branch}})
 	if err != nil {
 		return err
@@ -88,7 +93,11 @@ func (c *creation) checkOut(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("looking for content filters: %w", err)
 	}
-	return c.git.retry(ctx, call{at: at, config: off, args: []string{"reset", "--quiet", "--hard"}})
+	fill := call{at: at, keep: c.keep, config: off, args: []string{"reset", "--quiet", "--hard"}}
+	if c.hooks {
+		fill.hooks, fill.args = true, []string{"checkout", "--quiet", "--force", c.branch, "--"}
+	}
+	return c.git.retry(ctx, fill)
 }
 
 // filtersOff returns settings that make every content filter of the
@@ -135,49 +144,12 @@ func (c *creation) undo(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	if c.madeFolder {
-		errs = append(errs, c.removeEntry(), os.RemoveAll(c.path))
+		errs = append(errs, removeEntries(c.common, c.id, c.path), os.RemoveAll(c.path))
 	}
 	if c.madeBranch {
 		errs = append(errs, c.removeBranch(ctx))
 	}
 	return errors.Join(errs...)
-}
-
-// removeEntry removes git's record of the worktree: the entry that points to
-// our folder or is locked with our id. It needs no git, so that it also works
-// after git was killed half-way.
-func (c *creation) removeEntry() error {
-	root := filepath.Join(c.common, "worktrees")
-	entries, err := os.ReadDir(root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, entry := range entries {
-		dir := filepath.Join(root, entry.Name())
-		ours, err := c.owns(dir)
-		if ours {
-			err = os.RemoveAll(dir)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-func (c *creation) owns(dir string) (bool, error) {
-	for file, want := range map[string]string{"locked": string(c.id), "gitdir": filepath.ToSlash(filepath.Join(c.path, ".git"))} {
-		raw, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
-		if strings.TrimSpace(string(raw)) == want {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // removeBranch deletes the branch if it still is where we put it.
@@ -187,7 +159,7 @@ func (c *creation) removeBranch(ctx context.Context) error {
 	if err != nil || at != c.base {
 		return err
 	}
-	return c.git.retry(ctx, call{at: c.at, args: []string{"update-ref", "-d", ref, c.base}})
+	return c.git.retry(ctx, call{at: c.at, keep: c.keep, args: []string{"update-ref", "-d", ref, c.base}})
 }
 
 // retry runs a command again, a few times, while another process holds a lock.

@@ -30,10 +30,12 @@ var fixed = []string{
 	"GIT_COMMITTER_EMAIL=wavehub@localhost",
 }
 
+// noHooks has git find no hooks.
+var noHooks = setting{"core.hooksPath", os.DevNull}
+
 // harmless overrides whatever a repository configures; as settings of the
 // command they win over every file.
 var harmless = []setting{
-	{"core.hooksPath", os.DevNull},
 	{"core.fsmonitor", "false"},
 	{"core.untrackedCache", "false"},
 	{"core.longpaths", "true"},
@@ -48,8 +50,11 @@ var harmless = []setting{
 }
 
 func (c call) environment() []string {
-	env := append(inherited(), fixed...)
+	env := append(append(inherited(), fixed...), c.env...)
 	settings := append(append([]setting{}, harmless...), c.config...)
+	if !c.hooks {
+		settings = append(settings, noHooks)
+	}
 	if c.dir != "" {
 		settings = append(settings, setting{"safe.directory", filepath.ToSlash(c.dir)})
 	}

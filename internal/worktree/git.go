@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -114,7 +115,10 @@ type call struct {
 	dir    string
 	stdin  string
 	config []setting
+	env    []string
 	args   []string
+	keep   *os.File // a lock that the command holds as long as it lives
+	hooks  bool     // the repository's hooks run, as the user asked
 }
 
 type setting struct{ key, value string }
@@ -124,6 +128,7 @@ func (g *Git) run(ctx context.Context, c call) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, g.path, c.argv()...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = c.folder(), c.environment(), drainTime
+	cmd.ExtraFiles = keeps(c.keep)
 	if c.stdin != "" {
 		cmd.Stdin = strings.NewReader(c.stdin)
 	}

@@ -75,7 +75,7 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := g.SetupHook(t.Context(), facts, made.BaseCommit); err != nil {
+	if _, err := g.SetupHook(t.Context(), facts, made.BaseCommit); err != nil {
 		t.Fatal(err)
 	}
 	if ran, err := os.ReadFile(marker); !errors.Is(err, os.ErrNotExist) {
@@ -85,6 +85,64 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(made.Path, "x."+name)); err != nil || string(text) != name+"\n" {
 			t.Errorf("x.%s: %q, %v", name, text, err)
 		}
+	}
+}
+
+// A worker that rewrites its worktree's link to a repository of its own, puts
+// repositories of its own inside, and configures what the hub will read, has
+// nothing of it run when the worktree is looked at, saved or removed.
+func TestHostileWorktreeRunsNothing(t *testing.T) {
+	g := newGit(t, Config{})
+	repo, marker := hostileRepo(t)
+	spec := specFor(t, inspect(t, g, repo), "vet")
+	made, err := g.Create(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := hostileRepo(t)
+	write(t, filepath.Join(made.Path, "x.a"), "changed\n", 0o600)
+	write(t, filepath.Join(made.Path, "new.b"), "new\n", 0o600)
+	gitIn(t, other, "worktree", "add", "-q", "--no-checkout", "--detach", filepath.Join(tempDir(t), "w"))
+	for _, inner := range []string{"nested", "sub/deeper"} {
+		dir := filepath.Join(made.Path, filepath.FromSlash(inner))
+		if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		gitIn(t, tempDir(t), "-c", "core.fsmonitor=false", "clone", "-q", "--no-checkout", other, dir)
+		raw, err := os.ReadFile(filepath.Join(other, ".git", "config"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, ".git", "config"), string(raw), 0o600)
+	}
+	write(t, filepath.Join(made.Path, ".git"), "gitdir: "+filepath.Join(other, ".git")+"\n", 0o600)
+	appendTo(t, filepath.Join(repo, ".git", "config"), "[extensions]\n\tworktreeConfig = true\n[log]\n\tshowSignature = true\n[gpg]\n\tprogram = /nonexistent\n")
+	script := filepath.Join(repo, ".git", "marker.sh")
+	write(t, filepath.Join(made.GitDir, "config.worktree"), fmt.Sprintf("[core]\n\tfsmonitor = %[1]s own\n[filter \"evil\"]\n\tclean = %[1]s own\n", script), 0o600)
+	if err := os.Remove(marker); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	tree := treeOf(repo, spec)
+	st, err := g.Examine(t.Context(), tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLosses(t, st.Losses, "modified x.a", "untracked new.b", "repository nested", "repository sub/deeper")
+	saved, left, err := g.Save(t.Context(), tree)
+	if err != nil || len(saved) != 2 || len(left) != 2 {
+		t.Fatalf("saved %+v, left %+v, %v", saved, left, err)
+	}
+	if text := gitIn(t, repo, "-c", "core.fsmonitor=false", "show", saved[1].Ref+":new.b"); text != "new" {
+		t.Errorf("new.b was saved as %q", text)
+	}
+	if kept, err := g.Remove(t.Context(), tree, st.Tip); err != nil || kept {
+		t.Errorf("removing: kept %v, %v", kept, err)
+	}
+	if _, err := os.Lstat(made.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if ran, err := os.ReadFile(marker); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it ran: %s (%v)", ran, err)
 	}
 }
 
@@ -164,9 +222,7 @@ func TestMissingObjectLeavesNothing(t *testing.T) {
 
 func TestCancelledCreateLeavesNothing(t *testing.T) {
 	reached := filepath.Join(tempDir(t), "reached")
-	if out, err := exec.Command("mkfifo", reached).CombinedOutput(); err != nil {
-		t.Fatalf("mkfifo: %v %s", err, out)
-	}
+	mkfifo(t, reached)
 	g := newGit(t, Config{Path: gitThat(t, `case " $* " in *" reset "*) echo x > `+reached+`; sleep 60;; esac`)})
 	repo := newRepo(t, nil)
 	spec := specFor(t, inspect(t, g, repo), "vet")
@@ -185,6 +241,13 @@ func TestCancelledCreateLeavesNothing(t *testing.T) {
 		t.Errorf("left behind: %s", after)
 	}
 	mustBeEmpty(t, filepath.Dir(spec.Path()))
+}
+
+func mkfifo(t *testing.T, path string) {
+	t.Helper()
+	if out, err := exec.Command("mkfifo", path).CombinedOutput(); err != nil {
+		t.Fatalf("mkfifo: %v %s", err, out)
+	}
 }
 
 func TestContentionIsRetried(t *testing.T) {

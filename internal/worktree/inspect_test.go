@@ -65,32 +65,6 @@ func TestInspectRefuses(t *testing.T) {
 	}
 }
 
-func TestSetupHook(t *testing.T) {
-	g := newGit(t, Config{})
-	cases := map[string]struct {
-		files map[string]string
-		found bool
-		code  hub.Code
-	}{
-		"none":     {nil, false, ""},
-		"no setup": {map[string]string{SetupFile: "other: 1\n"}, false, ""},
-		"empty":    {map[string]string{SetupFile: ""}, false, ""},
-		"null":     {map[string]string{SetupFile: "setup:\n"}, false, ""},
-		"setup":    {map[string]string{SetupFile: "setup: {run: make}\n"}, true, ""},
-		"folder":   {map[string]string{SetupFile + "/x": "setup: 1"}, false, ""},
-		"rubbish":  {map[string]string{SetupFile: "setup: [\n"}, false, hub.CodeInvalidArgument},
-	}
-	for name, c := range cases {
-		facts := inspect(t, g, newRepo(t, c.files))
-		found, sum, err := g.SetupHook(t.Context(), facts, facts.Head)
-		if found != c.found || hub.CodeOf(err) != c.code || (len(sum) == 64) != c.found {
-			t.Errorf("%s: %v %q %v", name, found, sum, err)
-		}
-	}
-	_, _, err := g.SetupHook(t.Context(), Facts{Kind: KindGit}, "--help")
-	wantCode(t, err, hub.CodeInvalidArgument)
-}
-
 func TestInspectForeignOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make a repository of another user")

@@ -1,6 +1,9 @@
 package worktree
 
 import (
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,6 +45,48 @@ func FuzzCheckRefNeverAnOption(f *testing.F) {
 			t.Errorf("%q was accepted", s)
 		}
 	})
+}
+
+// TestNamesRefsAndPaths is one table of what must never reach git or a file
+// system as a name, a ref or a path, the same on every system.
+func TestNamesRefsAndPaths(t *testing.T) {
+	root := filepath.Join(tempDir(t), "wt")
+	for _, c := range []struct {
+		text            string
+		name, ref, path bool // taken as such; a path as far as its text goes
+	}{
+		{"vet", true, true, false}, {"a.b-c_d", true, true, false}, {"0", true, true, false}, {"Vet", false, true, false},
+		{"feature/x", false, true, false}, {"v1.0", true, true, false}, {"HEAD", false, true, false}, {strings.Repeat("a", 40), true, true, false},
+		{strings.Repeat("a", 63), true, true, false}, {strings.Repeat("a", 64), false, true, false}, {strings.Repeat("a", 256), false, false, false},
+		{"", false, false, false}, {".", false, false, false}, {"..", false, false, false}, {"a..b", false, false, false}, {"../a", false, false, false},
+		{"a/../b", false, false, false}, {"a.", false, false, false}, {".a", false, false, false}, {"a.lock", false, false, false}, {"a.git", false, true, false},
+		{"-x", false, false, false}, {"--upload-pack=x", false, false, false}, {"-", false, false, false}, {"a b", false, false, false},
+		{"a\tb", false, false, false}, {"a\nb", false, false, false}, {"a\x00b", false, false, false}, {"a\x7f", false, false, false}, {"\x1b[0m", false, false, false},
+		{"a:b", false, false, false}, {"a~1", false, false, false}, {"a^", false, false, false}, {"a@{0}", false, false, false}, {"a*", false, false, false},
+		{"a?", false, false, false}, {"a[b]", false, false, false}, {`a\b`, false, false, false}, {"ä", false, false, false}, {"a\u202eb", false, false, false},
+		{"con", false, true, false}, {"nul.txt", false, true, false}, {"com1", false, true, false}, {"lpt9.log", false, true, false}, {"aux", false, true, false},
+		{"console", true, true, false}, {"com10", true, true, false}, {"$(id)", false, false, false}, {"a;b", false, false, false}, {"a|b", false, false, false},
+		{`\\server\share`, false, false, false}, {"//server/share", false, false, false}, {`\\?\C:\x`, false, false, false}, {`\\.\nul`, false, false, false},
+		{root, false, false, true},
+	} {
+		if got := CheckName(c.text) == nil; got != c.name {
+			t.Errorf("%q as a name: %v", c.text, got)
+		}
+		if got := CheckRef(c.text) == nil; got != c.ref {
+			t.Errorf("%q as a ref: %v", c.text, got)
+		}
+		_, err := canonical(c.text)
+		if got := err == nil || errors.Is(err, fs.ErrNotExist); got != c.path || err != nil && !hub.IsCode(err, hub.CodeInvalidArgument) {
+			t.Errorf("%q as a path: %v", c.text, err)
+		}
+		err = CreateSpec{Repo: Facts{Kind: KindGit}, Root: root, RepoID: hub.NewRepoID(), Worktree: hub.NewWorktreeID(), Name: c.text, Branch: "x"}.check()
+		if (err == nil) != c.name {
+			t.Errorf("%q as the name of a worktree: %v", c.text, err)
+		}
+		if err := removeFolder(root, hub.NewRepoID(), c.text); (err == nil) != c.name {
+			t.Errorf("%q as what is removed: %v", c.text, err)
+		}
+	}
 }
 
 func TestOddOnWindows(t *testing.T) {

@@ -22,3 +22,6 @@ func runTree(cmd *exec.Cmd) error {
 	}
 	return cmd.Run()
 }
+
+// notFolder is the error of a path with a file where a folder should be.
+const notFolder = syscall.ENOTDIR

@@ -1423,6 +1423,150 @@ func (e WorkerStartSetup) Valid() bool {
 	}
 }
 
+// Defines values for WorktreeState.
+const (
+	WorktreeStateCreating WorktreeState = "creating"
+	WorktreeStateDeleting WorktreeState = "deleting"
+	WorktreeStateReady    WorktreeState = "ready"
+	WorktreeStateRemoving WorktreeState = "removing"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeState enum.
+func (e WorktreeState) Valid() bool {
+	switch e {
+	case WorktreeStateCreating:
+		return true
+	case WorktreeStateDeleting:
+		return true
+	case WorktreeStateReady:
+		return true
+	case WorktreeStateRemoving:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorktreeCreateRepoHooks.
+const (
+	WorktreeCreateRepoHooksRun  WorktreeCreateRepoHooks = "run"
+	WorktreeCreateRepoHooksSkip WorktreeCreateRepoHooks = "skip"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeCreateRepoHooks enum.
+func (e WorktreeCreateRepoHooks) Valid() bool {
+	switch e {
+	case WorktreeCreateRepoHooksRun:
+		return true
+	case WorktreeCreateRepoHooksSkip:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorktreeCreateSetup.
+const (
+	WorktreeCreateSetupInherit WorktreeCreateSetup = "inherit"
+	WorktreeCreateSetupRun     WorktreeCreateSetup = "run"
+	WorktreeCreateSetupSkip    WorktreeCreateSetup = "skip"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeCreateSetup enum.
+func (e WorktreeCreateSetup) Valid() bool {
+	switch e {
+	case WorktreeCreateSetupInherit:
+		return true
+	case WorktreeCreateSetupRun:
+		return true
+	case WorktreeCreateSetupSkip:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorktreeLossKind.
+const (
+	WorktreeLossKindCommit     WorktreeLossKind = "commit"
+	WorktreeLossKindDeleted    WorktreeLossKind = "deleted"
+	WorktreeLossKindModified   WorktreeLossKind = "modified"
+	WorktreeLossKindRepository WorktreeLossKind = "repository"
+	WorktreeLossKindStaged     WorktreeLossKind = "staged"
+	WorktreeLossKindUnknown    WorktreeLossKind = "unknown"
+	WorktreeLossKindUntracked  WorktreeLossKind = "untracked"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeLossKind enum.
+func (e WorktreeLossKind) Valid() bool {
+	switch e {
+	case WorktreeLossKindCommit:
+		return true
+	case WorktreeLossKindDeleted:
+		return true
+	case WorktreeLossKindModified:
+		return true
+	case WorktreeLossKindRepository:
+		return true
+	case WorktreeLossKindStaged:
+		return true
+	case WorktreeLossKindUnknown:
+		return true
+	case WorktreeLossKindUntracked:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorktreeReceiptState.
+const (
+	WorktreeReceiptStateFailed         WorktreeReceiptState = "failed"
+	WorktreeReceiptStateOutcomeUnknown WorktreeReceiptState = "outcome_unknown"
+	WorktreeReceiptStateReady          WorktreeReceiptState = "ready"
+	WorktreeReceiptStateStarting       WorktreeReceiptState = "starting"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeReceiptState enum.
+func (e WorktreeReceiptState) Valid() bool {
+	switch e {
+	case WorktreeReceiptStateFailed:
+		return true
+	case WorktreeReceiptStateOutcomeUnknown:
+		return true
+	case WorktreeReceiptStateReady:
+		return true
+	case WorktreeReceiptStateStarting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorktreeSavedOf.
+const (
+	WorktreeSavedOfBranch WorktreeSavedOf = "branch"
+	WorktreeSavedOfFiles  WorktreeSavedOf = "files"
+	WorktreeSavedOfHead   WorktreeSavedOf = "head"
+	WorktreeSavedOfIndex  WorktreeSavedOf = "index"
+)
+
+// Valid indicates whether the value is a known member of the WorktreeSavedOf enum.
+func (e WorktreeSavedOf) Valid() bool {
+	switch e {
+	case WorktreeSavedOfBranch:
+		return true
+	case WorktreeSavedOfFiles:
+		return true
+	case WorktreeSavedOfHead:
+		return true
+	case WorktreeSavedOfIndex:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ReadOutputParamsSource.
 const (
 	ReadOutputParamsSourceAuto       ReadOutputParamsSource = "auto"
@@ -2229,12 +2373,18 @@ type Server struct {
 
 // Setup defines model for Setup.
 type Setup struct {
-	Effective     string     `json:"effective"`
+	Effective string `json:"effective"`
+	ExitCode  *int   `json:"exit_code,omitempty"`
+
+	// Hash SHA-256 of the file that the hook is in, at the base commit.
+	Hash          string     `json:"hash,omitempty"`
 	HookFound     bool       `json:"hook_found"`
+	LastError     string     `json:"last_error,omitempty"`
 	Requested     string     `json:"requested"`
 	Source        string     `json:"source"`
 	StartupPolicy string     `json:"startup_policy"`
 	State         SetupState `json:"state"`
+	TerminalId    string     `json:"terminal_id,omitempty"`
 }
 
 // SetupState defines model for Setup.State.
@@ -2705,21 +2855,133 @@ type WorkerStop struct {
 
 // Worktree defines model for Worktree.
 type Worktree struct {
-	BaseCommit       string  `json:"base_commit"`
-	Branch           string  `json:"branch"`
-	CreatedAt        string  `json:"created_at"`
-	Name             string  `json:"name"`
-	ParentWorktreeId *string `json:"parent_worktree_id"`
-	Path             string  `json:"path"`
-	RepoId           string  `json:"repo_id"`
-	WorktreeId       string  `json:"worktree_id"`
+	BaseCommit       string        `json:"base_commit"`
+	Branch           string        `json:"branch"`
+	Comment          string        `json:"comment,omitempty"`
+	CreatedAt        string        `json:"created_at"`
+	DisplayName      string        `json:"display_name,omitempty"`
+	Name             string        `json:"name"`
+	ParentWorktreeId *string       `json:"parent_worktree_id"`
+	Path             string        `json:"path"`
+	RepoId           string        `json:"repo_id"`
+	Setup            Setup         `json:"setup"`
+	State            WorktreeState `json:"state"`
+	WorktreeId       string        `json:"worktree_id"`
 }
+
+// WorktreeState defines model for Worktree.State.
+type WorktreeState string
+
+// WorktreeCreate defines model for WorktreeCreate.
+type WorktreeCreate struct {
+	// Base Branch, tag or commit; absent: the present HEAD.
+	Base    string `json:"base,omitempty"`
+	Comment string `json:"comment,omitempty"`
+
+	// CurrentDir The caller's directory, for current and the default of repo.
+	CurrentDir  string `json:"current_dir,omitempty"`
+	DisplayName string `json:"display_name,omitempty"`
+	Name        string `json:"name"`
+
+	// Parent current, id:…, path:… or a name; absent: top level.
+	Parent string `json:"parent,omitempty"`
+
+	// Repo Absent: the registered one that current_dir is in.
+	Repo string `json:"repo,omitempty"`
+
+	// RepoHooks The repository's own git hooks at the checkout; absent: skip.
+	RepoHooks WorktreeCreateRepoHooks `json:"repo_hooks,omitempty"`
+	Setup     WorktreeCreateSetup     `json:"setup,omitempty"`
+	TimeoutMs int64                   `json:"timeout_ms,omitempty"`
+}
+
+// WorktreeCreateRepoHooks The repository's own git hooks at the checkout; absent: skip.
+type WorktreeCreateRepoHooks string
+
+// WorktreeCreateSetup defines model for WorktreeCreate.Setup.
+type WorktreeCreateSetup string
+
+// WorktreeDetail defines model for WorktreeDetail.
+type WorktreeDetail struct {
+	// Branch The one that is checked out.
+	Branch   *string    `json:"branch"`
+	Children []Worktree `json:"children"`
+
+	// Dispatches Live workers in it.
+	Dispatches []string `json:"dispatches"`
+	Head       *string  `json:"head"`
+	LossCount  int      `json:"loss_count"`
+
+	// Losses The first of what its removal would lose.
+	Losses  []WorktreeLoss `json:"losses"`
+	Present bool           `json:"present"`
+	Repo    Repo           `json:"repo"`
+
+	// Unknown Why it could not be looked at.
+	Unknown  *string  `json:"unknown"`
+	Worktree Worktree `json:"worktree"`
+}
+
+// WorktreeLoss defines model for WorktreeLoss.
+type WorktreeLoss struct {
+	Kind WorktreeLossKind `json:"kind"`
+
+	// Name A path, a commit, or why it is unknown.
+	Name string `json:"name"`
+}
+
+// WorktreeLossKind defines model for WorktreeLoss.Kind.
+type WorktreeLossKind string
 
 // WorktreePage defines model for WorktreePage.
 type WorktreePage struct {
 	NextCursor *string    `json:"next_cursor"`
 	Worktrees  []Worktree `json:"worktrees"`
 }
+
+// WorktreeReceipt defines model for WorktreeReceipt.
+type WorktreeReceipt struct {
+	Defaults          []Default            `json:"defaults"`
+	Effects           []Resource           `json:"effects"`
+	FailedStage       *string              `json:"failed_stage"`
+	LastError         *string              `json:"last_error"`
+	Mutation          Mutation             `json:"mutation"`
+	ResidualResources []Resource           `json:"residual_resources"`
+	Stage             string               `json:"stage"`
+	State             WorktreeReceiptState `json:"state"`
+	TimeoutMs         int64                `json:"timeout_ms"`
+	Worktree          Worktree             `json:"worktree"`
+}
+
+// WorktreeReceiptState defines model for WorktreeReceipt.State.
+type WorktreeReceiptState string
+
+// WorktreeRemoval defines model for WorktreeRemoval.
+type WorktreeRemoval struct {
+	Branch     string          `json:"branch"`
+	BranchKept bool            `json:"branch_kept"`
+	Mutation   Mutation        `json:"mutation"`
+	Name       string          `json:"name"`
+	NotSaved   []WorktreeLoss  `json:"not_saved"`
+	Path       string          `json:"path"`
+	Saved      []WorktreeSaved `json:"saved"`
+	WorktreeId string          `json:"worktree_id"`
+}
+
+// WorktreeRemove defines model for WorktreeRemove.
+type WorktreeRemove struct {
+	Force bool `json:"force,omitempty"`
+}
+
+// WorktreeSaved defines model for WorktreeSaved.
+type WorktreeSaved struct {
+	Commit string          `json:"commit"`
+	Of     WorktreeSavedOf `json:"of"`
+	Ref    string          `json:"ref"`
+}
+
+// WorktreeSavedOf defines model for WorktreeSaved.Of.
+type WorktreeSavedOf string
 
 // AnswerWaitMS defines model for AnswerWaitMS.
 type AnswerWaitMS = int64
@@ -3004,9 +3266,24 @@ type WaitTerminalParamsFor string
 type ListWorktreesParams struct {
 	Repo string `form:"repo,omitempty" json:"repo,omitempty"`
 
+	// Path Only the one that this folder is, or lies in.
+	Path string `form:"path,omitempty" json:"path,omitempty"`
+
 	// Cursor next_cursor of the page before.
 	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateWorktreeParams defines parameters for CreateWorktree.
+type CreateWorktreeParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RemoveWorktreeParams defines parameters for RemoveWorktree.
+type RemoveWorktreeParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // TestAgentJSONRequestBody defines body for TestAgent for application/json ContentType.
@@ -3068,6 +3345,12 @@ type CloseTerminalJSONRequestBody = TerminalClose
 
 // SendTerminalJSONRequestBody defines body for SendTerminal for application/json ContentType.
 type SendTerminalJSONRequestBody = TerminalSend
+
+// CreateWorktreeJSONRequestBody defines body for CreateWorktree for application/json ContentType.
+type CreateWorktreeJSONRequestBody = WorktreeCreate
+
+// RemoveWorktreeJSONRequestBody defines body for RemoveWorktree for application/json ContentType.
+type RemoveWorktreeJSONRequestBody = WorktreeRemove
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -3619,6 +3902,47 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/worktrees (the `ListWorktrees` operationId).
 	ListWorktrees(ctx context.Context, params *ListWorktreesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorktreeWithBody Make a worktree on a branch of its own and start its setup.
+	//
+	// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+	CreateWorktreeWithBody(ctx context.Context, params *CreateWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorktree Make a worktree on a branch of its own and start its setup.
+	//
+	// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+	CreateWorktree(ctx context.Context, params *CreateWorktreeParams, body CreateWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetWorktree One worktree, by id or exact name, its lineage, who works in it, and what it holds.
+	//
+	// Corresponds with GET /v1/worktrees/{worktree} (the `GetWorktree` operationId).
+	GetWorktree(ctx context.Context, worktree string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveWorktreeWithBody Delete a worktree that nothing uses and that holds nothing that would be lost.
+	//
+	// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+	RemoveWorktreeWithBody(ctx context.Context, worktree string, params *RemoveWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveWorktree Delete a worktree that nothing uses and that holds nothing that would be lost.
+	//
+	// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+	RemoveWorktree(ctx context.Context, worktree string, params *RemoveWorktreeParams, body RemoveWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // GetHealth Whether the process answers. Needs no credential and says nothing else.
@@ -4778,6 +5102,97 @@ func (c *Client) WaitTerminal(ctx context.Context, terminal TerminalParam, param
 // Corresponds with GET /v1/worktrees (the `ListWorktrees` operationId).
 func (c *Client) ListWorktrees(ctx context.Context, params *ListWorktreesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListWorktreesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorktreeWithBody Make a worktree on a branch of its own and start its setup.
+//
+// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+func (c *Client) CreateWorktreeWithBody(ctx context.Context, params *CreateWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorktreeRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorktree Make a worktree on a branch of its own and start its setup.
+//
+// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+func (c *Client) CreateWorktree(ctx context.Context, params *CreateWorktreeParams, body CreateWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorktreeRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetWorktree One worktree, by id or exact name, its lineage, who works in it, and what it holds.
+//
+// Corresponds with GET /v1/worktrees/{worktree} (the `GetWorktree` operationId).
+func (c *Client) GetWorktree(ctx context.Context, worktree string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetWorktreeRequest(c.Server, worktree)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveWorktreeWithBody Delete a worktree that nothing uses and that holds nothing that would be lost.
+//
+// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+func (c *Client) RemoveWorktreeWithBody(ctx context.Context, worktree string, params *RemoveWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveWorktreeRequestWithBody(c.Server, worktree, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveWorktree Delete a worktree that nothing uses and that holds nothing that would be lost.
+//
+// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+func (c *Client) RemoveWorktree(ctx context.Context, worktree string, params *RemoveWorktreeParams, body RemoveWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveWorktreeRequest(c.Server, worktree, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7327,6 +7742,14 @@ func NewListWorktreesRequest(server string, params *ListWorktreesParams) (*http.
 			}
 		}
 
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
 		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 			return nil, err
 		} else {
@@ -7352,6 +7775,153 @@ func NewListWorktreesRequest(server string, params *ListWorktreesParams) (*http.
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateWorktreeRequest calls the generic CreateWorktree builder with application/json body
+func NewCreateWorktreeRequest(server string, params *CreateWorktreeParams, body CreateWorktreeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateWorktreeRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateWorktreeRequestWithBody constructs an http.Request for the CreateWorktree method, with any body, and a specified content type
+func NewCreateWorktreeRequestWithBody(server string, params *CreateWorktreeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worktrees")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewGetWorktreeRequest constructs an http.Request for the GetWorktree method
+func NewGetWorktreeRequest(server string, worktree string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "worktree", worktree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worktrees/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRemoveWorktreeRequest calls the generic RemoveWorktree builder with application/json body
+func NewRemoveWorktreeRequest(server string, worktree string, params *RemoveWorktreeParams, body RemoveWorktreeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRemoveWorktreeRequestWithBody(server, worktree, params, "application/json", bodyReader)
+}
+
+// NewRemoveWorktreeRequestWithBody constructs an http.Request for the RemoveWorktree method, with any body, and a specified content type
+func NewRemoveWorktreeRequestWithBody(server string, worktree string, params *RemoveWorktreeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "worktree", worktree, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worktrees/%s/remove", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
 	}
 
 	return req, nil
@@ -7935,6 +8505,49 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/worktrees (the `ListWorktrees` operationId).
 	ListWorktreesWithResponse(ctx context.Context, params *ListWorktreesParams, reqEditors ...RequestEditorFn) (*ListWorktreesResponse, error)
+
+	// CreateWorktreeWithBodyWithResponse Make a worktree on a branch of its own and start its setup.
+	//
+	// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+	CreateWorktreeWithBodyWithResponse(ctx context.Context, params *CreateWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorktreeResponse, error)
+
+	// CreateWorktreeWithResponse Make a worktree on a branch of its own and start its setup.
+	//
+	// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+	CreateWorktreeWithResponse(ctx context.Context, params *CreateWorktreeParams, body CreateWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorktreeResponse, error)
+
+	// GetWorktreeWithResponse One worktree, by id or exact name, its lineage, who works in it, and what it holds.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/worktrees/{worktree} (the `GetWorktree` operationId).
+	GetWorktreeWithResponse(ctx context.Context, worktree string, reqEditors ...RequestEditorFn) (*GetWorktreeResponse, error)
+
+	// RemoveWorktreeWithBodyWithResponse Delete a worktree that nothing uses and that holds nothing that would be lost.
+	//
+	// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+	RemoveWorktreeWithBodyWithResponse(ctx context.Context, worktree string, params *RemoveWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveWorktreeResponse, error)
+
+	// RemoveWorktreeWithResponse Delete a worktree that nothing uses and that holds nothing that would be lost.
+	//
+	// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+	RemoveWorktreeWithResponse(ctx context.Context, worktree string, params *RemoveWorktreeParams, body RemoveWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveWorktreeResponse, error)
 }
 
 type GetHealthResponse struct {
@@ -10317,6 +10930,157 @@ func (r ListWorktreesResponse) ContentType() string {
 	return ""
 }
 
+type CreateWorktreeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WorktreeReceipt
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *WorktreeReceipt
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateWorktreeResponse) GetJSON201() *WorktreeReceipt {
+	return r.JSON201
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CreateWorktreeResponse) GetJSON202() *WorktreeReceipt {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateWorktreeResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWorktreeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWorktreeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWorktreeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWorktreeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetWorktreeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorktreeDetail
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetWorktreeResponse) GetJSON200() *WorktreeDetail {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetWorktreeResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetWorktreeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetWorktreeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetWorktreeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetWorktreeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveWorktreeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorktreeRemoval
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RemoveWorktreeResponse) GetJSON200() *WorktreeRemoval {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RemoveWorktreeResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveWorktreeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveWorktreeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveWorktreeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveWorktreeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetHealthWithResponse Whether the process answers. Needs no credential and says nothing else.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -11264,6 +12028,79 @@ func (c *ClientWithResponses) ListWorktreesWithResponse(ctx context.Context, par
 		return nil, err
 	}
 	return ParseListWorktreesResponse(rsp)
+}
+
+// CreateWorktreeWithBodyWithResponse Make a worktree on a branch of its own and start its setup.
+//
+// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+func (c *ClientWithResponses) CreateWorktreeWithBodyWithResponse(ctx context.Context, params *CreateWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorktreeResponse, error) {
+	rsp, err := c.CreateWorktreeWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorktreeResponse(rsp)
+}
+
+// CreateWorktreeWithResponse Make a worktree on a branch of its own and start its setup.
+//
+// 201 with a receipt whose state is ready or failed, 202 with the same receipt when the outcome is unknown: the request repeated looks again and makes nothing twice. A repository whose setup is to be waited for holds the answer until the setup has ended, within timeout_ms.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worktrees (the `CreateWorktree` operationId).
+func (c *ClientWithResponses) CreateWorktreeWithResponse(ctx context.Context, params *CreateWorktreeParams, body CreateWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorktreeResponse, error) {
+	rsp, err := c.CreateWorktree(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorktreeResponse(rsp)
+}
+
+// GetWorktreeWithResponse One worktree, by id or exact name, its lineage, who works in it, and what it holds.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/worktrees/{worktree} (the `GetWorktree` operationId).
+func (c *ClientWithResponses) GetWorktreeWithResponse(ctx context.Context, worktree string, reqEditors ...RequestEditorFn) (*GetWorktreeResponse, error) {
+	rsp, err := c.GetWorktree(ctx, worktree, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetWorktreeResponse(rsp)
+}
+
+// RemoveWorktreeWithBodyWithResponse Delete a worktree that nothing uses and that holds nothing that would be lost.
+//
+// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+func (c *ClientWithResponses) RemoveWorktreeWithBodyWithResponse(ctx context.Context, worktree string, params *RemoveWorktreeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemoveWorktreeResponse, error) {
+	rsp, err := c.RemoveWorktreeWithBody(ctx, worktree, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveWorktreeResponse(rsp)
+}
+
+// RemoveWorktreeWithResponse Delete a worktree that nothing uses and that holds nothing that would be lost.
+//
+// worktree_not_empty lists what would be lost. With force that is saved first, under refs of the repository that the answer names.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worktrees/{worktree}/remove (the `RemoveWorktree` operationId).
+func (c *ClientWithResponses) RemoveWorktreeWithResponse(ctx context.Context, worktree string, params *RemoveWorktreeParams, body RemoveWorktreeJSONRequestBody, reqEditors ...RequestEditorFn) (*RemoveWorktreeResponse, error) {
+	rsp, err := c.RemoveWorktree(ctx, worktree, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveWorktreeResponse(rsp)
 }
 
 // ParseGetHealthResponse parses an HTTP response from a GetHealthWithResponse call
@@ -12920,6 +13757,112 @@ func ParseListWorktreesResponse(rsp *http.Response) (*ListWorktreesResponse, err
 	return response, nil
 }
 
+// ParseCreateWorktreeResponse parses an HTTP response from a CreateWorktreeWithResponse call
+func ParseCreateWorktreeResponse(rsp *http.Response) (*CreateWorktreeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWorktreeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WorktreeReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest WorktreeReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetWorktreeResponse parses an HTTP response from a GetWorktreeWithResponse call
+func ParseGetWorktreeResponse(rsp *http.Response) (*GetWorktreeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetWorktreeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorktreeDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveWorktreeResponse parses an HTTP response from a RemoveWorktreeWithResponse call
+func ParseRemoveWorktreeResponse(rsp *http.Response) (*RemoveWorktreeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveWorktreeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorktreeRemoval
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ServerInterface is what a server of this document does, one method for each
 // operation.
 type ServerInterface interface {
@@ -13070,6 +14013,15 @@ type ServerInterface interface {
 	// ListWorktrees Worktrees that this hub made.
 	// (GET /v1/worktrees)
 	ListWorktrees(w http.ResponseWriter, r *http.Request, params ListWorktreesParams)
+	// CreateWorktree Make a worktree on a branch of its own and start its setup.
+	// (POST /v1/worktrees)
+	CreateWorktree(w http.ResponseWriter, r *http.Request, params CreateWorktreeParams)
+	// GetWorktree One worktree, by id or exact name, its lineage, who works in it, and what it holds.
+	// (GET /v1/worktrees/{worktree})
+	GetWorktree(w http.ResponseWriter, r *http.Request, worktree string)
+	// RemoveWorktree Delete a worktree that nothing uses and that holds nothing that would be lost.
+	// (POST /v1/worktrees/{worktree}/remove)
+	RemoveWorktree(w http.ResponseWriter, r *http.Request, worktree string, params RemoveWorktreeParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -15130,6 +16082,19 @@ func (siw *ServerInterfaceWrapper) ListWorktrees(w http.ResponseWriter, r *http.
 		return
 	}
 
+	// ------------- Optional query parameter "path" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "path", r.URL.Query(), &params.Path, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "path"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "path", Err: err})
+		}
+		return
+	}
+
 	// ------------- Optional query parameter "cursor" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -15158,6 +16123,123 @@ func (siw *ServerInterfaceWrapper) ListWorktrees(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListWorktrees(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateWorktree operation middleware
+func (siw *ServerInterfaceWrapper) CreateWorktree(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateWorktreeParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateWorktree(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetWorktree operation middleware
+func (siw *ServerInterfaceWrapper) GetWorktree(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "worktree" -------------
+	var worktree string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "worktree", chi.URLParam(r, "worktree"), &worktree, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "worktree", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetWorktree(w, r, worktree)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RemoveWorktree operation middleware
+func (siw *ServerInterfaceWrapper) RemoveWorktree(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "worktree" -------------
+	var worktree string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "worktree", chi.URLParam(r, "worktree"), &worktree, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "worktree", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RemoveWorktreeParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RemoveWorktree(w, r, worktree, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -15392,6 +16474,15 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/worktrees", wrapper.ListWorktrees)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/worktrees", wrapper.CreateWorktree)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/worktrees/{worktree}", wrapper.GetWorktree)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/worktrees/{worktree}/remove", wrapper.RemoveWorktree)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/terminals", wrapper.ListTerminals)
 	})
 	r.Group(func(r chi.Router) {
@@ -15436,230 +16527,245 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7H3rktu4te6roHRO1czsTffNl8zp/nHK9jgZn8zEs21nz4+xSwWRSy2kKYAGwFZru7oqT5MHy5OcwgJA",
-	"ghR4kZrd9mTv/Mi4JYq4Laz7+tbnWSrWheDAtZqdf54VVNI1aJD413OuNiB/pUz//M78nYFKJSs0E3x2",
-	"PvtRbEgu+CXRgmwo04RqshZKX5AMlrTMNXl2Yv6XkBMieL4luRBX6miWzJj5+acS5HaWzDhdw+x8Zt4w",
-	"X6tZMlPpCtbUjLcUck317HzGuH72ZJbM1vSGrcv17Ny9ebZm3H5wksz0tgD7LFyCnN0ms5tHl+KR+fiR",
-	"umLFI4Ezp/mjQpiH5Ox8SXMFt8nshbj5xax8d5Gy5OcfypOTxynL8L9AhCQZUwXV6ar1lV9aQfWqXtlC",
-	"3MySmYRPJZOQzc61LCFc5Zre/AT8Uq9m59/Xy1BaMn45u71NZi9LqYTcnRuHGz1P8UsilkSvgBT0EsgC",
-	"lkJC10bbH8w6ZvD09Cw2hR/cgqtdiqzTb8rYxT57EhvpdQbrQmjg6fbPsI0cCHya//Pv/yCUZ+TsGUlX",
-	"VNLUEGy13hXQDGQ9r+CNj8wr95rOT2zNdLXg1lbm+GXrfZYezxrUebpLnbfJ7GdQil5C356u7SN329K3",
-	"Je8bQ5b8bu9/T9VV3wCaqqs7jgByzTjNe0dxz9xtpMOZ3cnDcTYzUQmqEFwBMupfpFjkgDuTCq6BI8nS",
-	"oshZSs0Kjgv7xL//TZnlfA6m8r8lLGfns/91XEuCY/utOvbvxRGbG/LrimqyAa7JRgp+meCF3JgPtSCZ",
-	"IIY5HeGWupehQLl0UyukKEBqZqe/KFmu5wwn5ta6ECIHyg0XT3OhIJsvIKWlgghHoBrmeBUhM8z5Uyk0",
-	"ncPNipZKQzbz+/ebP+dkxss8n33cQ0C4OZRcs3x3Bu80lVoRKoFIWJYKMoJPGpbMDVlUx51RDY80W8Oo",
-	"WdWkuc9UxbrIwc7sc5vCzSkiuc7XIoPoA2umlPnnzip/XW0J0ySlnAtNFkDMQo8m2V4zGaQEpmGtotNy",
-	"H1Ap6db8bS9X5MFCisuoKH++UCIvNVwQMz+yWYEEsyCmiFvzNIu5Bqnc7rcmoFBG51RpokFpshQlzwjT",
-	"U4x7G7K93+z2JPXN8nvcIoB6u+qDb5BQi/R3buPH6mTE4m+QanMCeMtfXXsulGXMTvmX4NLjpJMWH8io",
-	"prvb9n4F5P+9e/MXopG7rICshLgilwL3LeDopydPvn/6h2fJLk2An8zum81Gee3JvDch1B4TNav4RpGX",
-	"P70mK6rcMbUEyJrxavSYOAmPxE6if8PegirzCIf0utWcZVGiv2I8i91Yv2HlgmizacwQnbwgQq9Amn8S",
-	"LvSqQfpd0w+n4AbsXMsvRmfZWQTuaPOa9wkfKyxiV7/We+vNmOzmuFk2h+lc6XtAGRNf6+gVrktNPcfu",
-	"+8HP/rnopGfBi6ITRnMuMtfq87szP/uuudNbG+R6JwEReV9A/hJUuYZ5KtZr2nkRjB6miOB4wyknVF6W",
-	"a6PAXEOqzaWAdaG3RPAUzKUxwsE+h0tC7W60dNIrCTTrmq5RALK5KHVM4WmdbLDy8LV+p2exLQ9H2Nmc",
-	"KGWUGdNvxSZCG2mnJkF1Q5PdVW0iykvjBaiq3ujoyy+Bg6zuxI66vGvrF5LxlBU0j7yufVnMrriFhT9s",
-	"jBrbpheG/3Wx6P3vsD2a3LLEJsG+4YDcGWi6Iu5kE8K4IUwmiZBZiyL7RnwHXDtbc5dWW3vjZzTASl4w",
-	"njklsbkLqeCG2uRciyuI6ECbVWrMd6eD4V2j3Eoj/1OUtppeASfiGmRCFABRkErQc6Wphkm0tL0JTJa8",
-	"6z43Jnf+eQbcGG6/zZbAUwhvXAdBulc3JpW0tzJ2DC9XkF7tqWRR+4vmsfwAObsGuSUsM/YbTa+42OSQ",
-	"XQJZMqn2Vn0S5xsJXSJPBzwi9hMV497Ard19ZZR3uAZpLU2miARdSm7tkFGXwV2E92bwW1zUa/uz02e7",
-	"bNyb7ne32LsOr4ubBCcwkQhNKU8hz8PXNaxswTkgT5znQumuh0oefhWcXeYoaGqRP15f7GRxyYG8ucjp",
-	"tmu7erhBr3S3NMX45XwBK6e0DzKfLnYR7nmwYf6cgjXsDJs0KaypMdSksksXA4LhpdUymqe2h97U+vsH",
-	"a6zu3o8lg7yDGYtSpnHXwDXNSxjWD+y7/ePVG2PL9X7xiCCUQDVk8ztrSUOmH1yzzMiZaW4d3DA9Txu+",
-	"od8qQjzgfUurKFieludvlrPz3/rv4B/9L24/Rn2OqMRvOJqvJc+IKDWhC/x/oso0BYWhgNEzFKVOxXqi",
-	"7ZNAVagu3+1dWm7nYjnR2/rUF3lt7b9+LRKfwue1zseQ9uS+zUrD6puov5Pv8GHDVKi6iq+918Xhf5bU",
-	"DNern+6YgzOqdjEJb35jr2pS6+MkP4Cm1scc9wCNXb15p1iYSY2SfG+CR3FXUmDFoAMDHd9v3bNduzlr",
-	"TqR+ed82xD1I/pV7aAXhfjysIymY7LAzqUm0gQ2hzBbb6Rjbf2upUOp5yY385vi3KAr7iPln+I3hh5Ch",
-	"IF9SZiU6Po7/ogvKM8GjJkoye7Uu9HbQuNhZySsphXzpJIhfBePXNGfZ3PtcMFRmP/qbvUl2b+buU3fp",
-	"qu006jbLF+JmTtcLdlmKUlVXLnwK/WDzkqeCL9llaT8scsqDF6+oDv7y07BGFt7RuVjOVSoKCI2wYBAh",
-	"2SXj86WQC5Zl+KsC8JFrcYVPSCjEnAs9v5SU2xhUQZnZ2HkhhVjO10yt3d0wj6Ekc2sO/0YWFH5Qcajw",
-	"Q+/5aXzmtiv87FMJChW58MMNvW7+EpfSmIQLrDZ/JuSVlhD8dC74vOKB1QaEz7feq0Cp9mzMLoPSjc8Y",
-	"v2a6OUd7zI1JioKlrV3RK5HhRzTPxQbC9wf7X+0xXiu6yMF/iNw+IBWa4w2cL9wIFW04Ox9vZg5zr5Y7",
-	"rRvkHG6YQqeK89UZ8sxZqsMTZZymml1DuOPVLofz9V8uSrW17j3UT93mh4/iUaYryq2Kj38qLSS0P8xK",
-	"GymG+qSMUqmZ3gaPunHqD7Sk3Opn4fVwN7laWEjrdA1zdO20SQh9r/XomaSMW5aGBFptIP61dHF+/EOW",
-	"PHxSgmJZSXM0g4yFjUw6nMSa3szNqaA4UnMJNF01iANuCrcUR3r1B25t9QeFhFRwyx/nFYvVQsxzKjFx",
-	"o+SqLAohjUqwhozRObLMZLYSSjeYSM6WkG7TPKS5lBZ0wXJzEMGLzGSDqHe9bz4jRUJOt3MfCa9kgFk6",
-	"UtnO2hdldgk6fBZFm8+nWAuNO23Uu3nJ6TVlubsqq3IRHpehL8OMlkZ2VrJe+b+dClTJqJjg+WNgM7Qi",
-	"qLkSBM0zRcSSUOLJRXD4RpGCbnNB0RfU1BtWRs4tl+ONkB/dD273UbFRZsxT75Pzsi9Fyz+ZXTORU3ta",
-	"4Q7GdsC+qTYmdgPxegUERyJMkeB1kTief51aUQlZPAqKT+CeWl/se6qulPM3E39RCboVICNaiGCcwLfh",
-	"Bqos8Pa8hcK3ZW76ho9g2sQ5uWT6G0UWWx+uTIiQ1eAgv0Gbzwzqd3VVLiqy79lDu+nmcla+qzZJ5S78",
-	"uz6K+n1b71HxDUQvabUkUWrFsiqujK/YL4B0DZItGWTzxTakpcFV4++24wn9P3Gc1Cn+e6Y5sOV2LisH",
-	"pp9jQZVqapw+syDqCN9RIP9kdCYVCbDQm7lduYq7II3Ssae/6RrkovmTht7tlG7LT2620R3vDafY9/up",
-	"JY01xMyAH2tG1UqR2mpQo0NhoIB3uB/Vip49fRZJcIMbmkHK1jT3kdClkISSJcuRkNdCAtErysmzJ+Rn",
-	"9mI4Y8DPI3GzrwaPrhyo1Aug++aMlMpZih2pD2a3MaKUCqWJER9UJj57jzwhf2YvCFWYYBKsyM2r6a8w",
-	"lsrRW7r5uUrKHLwsWpYQ+HyXsTRenOoVQKEChkeWUqzJpWD8kgheZxlywSFkg4UU60KjHifxmgleMwhj",
-	"XHAYee2qA+gMSdyvJ7PXF0Pj3oIfmVE3tnFnwZQBhIk9BT3uuC5ff+DdH/Il/Fgu3mmqSxULz5ZR3lr7",
-	"KubGdhnJaMIdHhdBHfuosb/UgbERNfO/T3bWFcw5tnNGvO6GGoDqUu6bn7hk/BJkIRmPJzgYtbnDH9uZ",
-	"2ogyaYqYgjUCoRDWnzjiQOwvOiZcyjweb6kzIfup3G1G4tMW/Q/tq5ubGcyluZCkPqnGVu0e9O7oPmYW",
-	"J4vX2c+117FJHCwboIs6wHw2oCuYV0VHRyP0JXqV943157nYzHf1oiCU/+Tk/8QyJutpB3nyFXHTDi1Y",
-	"itzoCEzZjEN6BaoWXVYoNXR4sYZ+dbal81Ux99NR9T/rUpeNhKBAD9I6d5H9diZEWLvUSN7eifx//+xJ",
-	"ex6n+OeY8L891i5haz0PESGcZRKU2pcbtSN6dwkQFkyCujsPGmKQl5UZ0CeznbFwW/lq9kzRKa2p4h06",
-	"g6k69ShuU5PgSNqMKtiraj2xG35IesKGSu6dJGPpILqWoYj+T+waOKiGceRkKdww78+w9mqnQ8OrVrt2",
-	"jci20ZlPFj83inScM/fnlDpnUo9poYBnIAnVGr1oLqetlVQ9jQEhoci3cy0eIBb8abRGQHPosDFLSz1R",
-	"itzNjL3LUsIt2aH7PTLB+rJuzZ44OsIB3evrdSaWjGuaaWbqVofnN61B3bE756b2wgd89xD5h1o974Bn",
-	"rYQ4J9j8nwPcpFexdoO84fk2Ynz4eEnAYT6VUNqInp5jtked7gSR7KWS119G9Yia/4y0ANuZHE21NmMh",
-	"eU8WMq7LPYMYkh+uZ1/x8Pajk07G27LS+ysmjcTLQc3XIkN35cFa5ulJqDjViXvm7VpwaL3v7GnsdXaX",
-	"O1Xd05OzJ3urukF6UFMMVLH1hFhHJxGShJlzwciPz5I9BMwfJcAjw4FrP9Uz66jarICTjWRam/8yvRKl",
-	"JpsV00BUQTGXOiOgUlqAuj9vlrEnpJ5j+e2oY659xC3fO9+i4+3O65xmXb1iq84hGroRDQk3+LC4I+bA",
-	"BTG3mmohFaIsNAkvAijgYuWjLpQXo54rB+G2IJ/AKLclywzpuxwpzM4w55P7nB8fgYsx58qFez/kOlWg",
-	"ImTU+G0PQ34/duOqKp7RO1gnTvgQRSq4liIPvsEiTZtbwtIOjTywOZqSYSDx2QXJRzkv62eDXOTYtr1p",
-	"Zqq1Hc9GwV67kEbt+fbRBbpw/+gLKk+d2JpTpeei1EWpv0AiJI7u+PAXGJ3xRoQ7FynmCZSF0Vy6TqC7",
-	"rMCmB36RjNJCitQZt32KYWUE39aXjHXE0n3hsNhwwjIilpiy7H6FxYfm75c/vSaKsiwasO8Iar3Y7oTE",
-	"bUw+LCCvuGdsgyYLYU2s+CJF1aeRhHd+567tkH9zdo7SwisfZTn4vo5KZZmu2HVnsgTmNxCmyKXgcGEd",
-	"nkzZmqQNVeQKCu3PHXgWz5WYMpo0VCOwpHm+oOnVfMr8dDTL9goiFFJcs2yqUuO909artBTPt+r8tSCv",
-	"Lp5MYlPffFJcV3QmGnOrXrwHj3Eu8f0y3Vt3qgoCR1ZWX4NwduNSRuzF8ZA8kTINY+Wj1u5vih9jr7qM",
-	"4HD2nVr9yzGTq57ea3oT+F+bIW5Hnru0FtyboMogvH1JAOrldcf2lQ9m3M0N3wfE0CbijkJtLUueUh1X",
-	"F9tas3lJ+JOemTROvzkXn/UYY862ah9zVWylGwmi5ZhUpsQa0DuLrDqHpcYSoqWQVk6z/4I4w97bs1av",
-	"4UEzC1xFbAUI0Fm02eXAa04qmdVZph3vjh3jLxCFmjgwfDVZMGDioNMhUXzMuO4CshB5Q0I1I6RVRDMq",
-	"otqhrSqdvABbrG/Or65QWIvrDmfppNkB7Zwwt/gq1F+F/puhszCohptSnU1dhRXkAQz40w0xPs+yryR6",
-	"7q3Q/Qrq7y8U7il1v/mgJIrxYBf9X0Aq1tDIaVMs6+CtLoMkdEidPPl+P3wlR1A2Y6RT7Tek0FVj5+3a",
-	"HUgLDqn+IuYpGjog5VTCQemGq+2Or2qF0ivrv64aj/rSnG5nrLfw9xmT1nCVcA1SwbAXrkIDqV7nV9jY",
-	"uaR5hDGqKGBY20aJFuNnM+cR6SK3uI05ueA3UxmvnNjVDGio9pXDGYfmZVPi4tz1OHoTGgKwzBa/X2qQ",
-	"XXAfuyzVs/G+SdbFkAiR4dlORC/pgjNYdakq9kwCuIW+eVSwDEMeXFfSHN5LBFwxN4uuYe5+bCS0361k",
-	"xrgqoBGhjFnFkSxPpvMReAwuz8Y+HZg4dqaxI/4P72D/PWKdPRhyxEACTCyaOqipfwp2fpe0evJOxlT2",
-	"+2ON+zsaORs1RkrTyHYSI4jA+GUOIKoNaJh+ag/E6/38x/P76koM8fz61cN8v3kgYXCmMjnsXtriSYQO",
-	"jXKJt1Dk2wMzGIb01M6obmvh+L7YKt9CIe4R4MVjd/q9u8QKzqXIs46k2G7L0kXkIzy9EN0ZX7osxsTy",
-	"7Csqw82hb3cCgZpd29/m6rBFOpe6Y4sNWi1utX63Lfq5uW7D+iYO2rXWB7r5u+Zo361H0h3G/LPFaUO3",
-	"3bxsWvRDe6+GFxCZ8JCW99YqKl2mntdjogmpVX13PL6HHA29hxJSITPIMB+FKcIFgsSDxBBQR9xnKr4h",
-	"Kr62O0cbd9z4TFW3WrKmGeaSuBL+afCubf5Jp8zv1zbvwyBtN4xARPZzwjQBbg7LJxRRTmC5hFTj8a3p",
-	"liyAaMnMeV5S1ig3rlEGanQV92a0evkIc7WRDlHvWujQsrZrFcJtQAk1KDNG8r4lQEdtRk2rhn4Tj4LO",
-	"8gDu1pcXThEzjq9+Fswzfm/rON1oKNoBVOwwC0dLQGB0SXkDTmPmZUMDkqMo41ZNHiTFj43ped/ulJHP",
-	"bj26nxSvPAagh2SyLlaX7oxvjx5Oye9REdobktVOzNUrRlQECVzP20bHg1Zt1jNsgbs2JzdoXrwt+QtE",
-	"ndmVVzUSr+AwIkbqoXtvk2oVuA+3LWelf24fyM5DlIBy8HFDdZEdNre4mmO/LlDyg8rnFlFUfVpqQb51",
-	"VW3fnRPzFKHEoVnbLgVMkaUEuCASzNfnWAtnUS/cY+Ia5AXy23OjNlTgx1vQgdgxYyHHXNgL21HP3boK",
-	"+yrFOzdlV3q8Lbnvv8AUERwIsgl1UaXuPiYZQBEBCu6/KvXEO06uS4OjZeY6M41qJuARziM+C0dF8w4F",
-	"4o0F8UhpnmPWlXs8cR1EtNsdow9aRMrF1jWLaJVLdcJBV3BdMXX0pqONyz3C7Y5gvSVvIxTvW6lt26IF",
-	"QefWK5trjOo7d2EdfscTR0gd1PdQVl25hysHFzVk05WjHDjvgGedJl1Xzd6A39CVkDUv0S85TcEDCklI",
-	"WcFslqQ7hwty4nRRW/ljwUccMvyqXEQLccclNNRFXFPVXjrv1nzX2Tkldmx/bD+FwuZkuEqpj8moWrt4",
-	"GVNLwLmXJ6TChUsIVq4Z21HC3zCU1ih3JDYZ03xvT7G2ku6tRMpbTX4dA0pA2AVhtxKF1DcB7UPGCSUL",
-	"YwUYPi8UEP9yI9sNEeOX36hdsLE73pt7ofJ/OYp9MKqKk5K3v+LOy76Un1YLzzLPz227KbTKGb/E5Amm",
-	"FeTL6W9PK/0mvjjnIW2uzXpKumytlRBXDnmzr2oE9oZsxxqXspgXImfpdhypIeSn7X1oIQrNBw1EWLNl",
-	"FgK39utEsXK7K0ri3g0LJlBtVZDVGezQzqr8GqLHEUIsR0pn0QrZAw7ZAepH1OChcGH1/WEo3HZX9nFd",
-	"u72Lgevg+cwndB5OnWhziFpxh4g+zRgHpebtm3Q37m6RVOceYXaas5sWiN6yqv7HzUO7ruY+DuKRtis+",
-	"0IYtTWpc7qgY60Sct402RKnH55lMkGleuZlqTPt4XLx1x2uXdJV37p2kOzTXWFl93aN0lNSMq3WZW4lb",
-	"zSsR7MWQsqdF0Ylj52CcHTR/XGANMcPfNb9wZVbz2qNei04sUMU4yUBB5T2xh8OEi6OLfWEFPZW3SWJn",
-	"izqouE2eDdrtJdD3VF3dZ9MYMBo/8JTtm2rvyoznnbkEK6o7boQGpefRi3On8CKi7Xe2fYzhCgQIPVrn",
-	"Rqd25mmz4PK+IHSwdUD0mwLSw7OfDMmM6GlS82EF6Wi8xY5MvGRWFtk0JFkjE3d8NU/XWd/XBywrACAc",
-	"I2gl0zCvju9AWRtpG1NlLprzD4RteEmjF6gi8VYoODiULuZyUMCjk20MpeM0gVyGucpwCYVjMyF8y9n3",
-	"scBHxR4G0Syqk21yC+BLIVM4J9TlRYTw3QFNYDtYxHopZQODl2bXTAnE6nHvimfCutvf8jy58Mmpx1Qe",
-	"iNUM3oKqMOTx6dPHz0aUhlR3P9jAp6dnveDi7RQLS/7nNuMkE6AIF5oUVKnOXbP5CLPg8nTjmXvW0Bz2",
-	"bck9YrzY8Mp1wptF8jaRLvFPFjnVZs++UUStIM8TsoClkFB3D7NSwwLLhHT/9OnjZ8lo7tSc6k9szbAk",
-	"XHAgsuTmn/XSLsjJeWsZ1rE4AD05dLIthtbyyFO9UkRCTjW7BqJFfNuwVPbfyP/FHJl/+7cL25I2FYa1",
-	"Vl04F5CLjQt6dZdJDRc49fCQdumHuUxdvC8OM9bir+OriusWUnsh0zkNb0ikRwVI59IeKB5V4S+PK3TF",
-	"ZYyQi2NCUuZlU2YZ3u0cRqjxPcnP3o9QwVBb2NB1kYNuOhoXuUhtZWYNIRbjh2bAv6L0HxTta8bDT0/b",
-	"wn4aedTpO4kus39xnZJoqAxw91w6C9mrxvx3vyTYgCmSLUE18SzDMMfcsFfDPcWG29BRiIdwjwmiGZNj",
-	"EP7a52/RTI1AYJoYi3Yaiwl9Cl+ghHJq4KdmkOdOBXv7Yw+168MtNddeOaehJTPUbeJqKPuviDbwFx/L",
-	"pcRNy0r+gjmIvXHJZf7evTOD9GaYDUog3+asw8ituodN42fYQaqoR6+yI8Mh7e1KqgNwRRG4uW3nqmvU",
-	"VoMb1STZsuuqO/Kxh6e9RHC3/Qy7S0lTiOKdvwC9AbA6cyFypi2vMn+iKZMR4FkN4r7YkpyWPF1ZJPeB",
-	"rujDpkfoC281pBEbTKa3nd+ZRejAWUohlvWMHg/jtB/aob2x41m3Jzmtvt/l5veCO/ff2vG8o3G47R/X",
-	"XK6fr/Sygba3uBp3x1kcXvDeeEa/cunJ76DWD17PaRmi7vKaW4UhrLoagtheQhf1J+YVyA3cjI1C4LJf",
-	"SoVWIoqZ4ZxPow3mPc0WTs9OjsIL+7RxW8/i1dc4pd13OnojOeNQ84yW1X/Uxuf9w7OYcyktJWbGOk1q",
-	"Ny22Sgq15rJzgLif4dZxYJjD5lrB6Y0ga6C8NYEOJ1h03Oec0IUSeamhstIZVxqoLfpxUmrcCF6baSEQ",
-	"C0kKEEXefkvcByfFpudwnzTP9nGzX0bUb+HrNGJrx1agti0WnPutTgjLzv/5938kpKB6Zf5FUJcxyxuz",
-	"EX3cvysBWfRilqaaXTukuOYSWJZDgqeEi5DEmX6IDOnkm3VD0a2aSPX+l8I+dQNXHfGa2/vqGqSHjh6V",
-	"NHoYBii7dNZlxPizVWbBUSaEWc9f1oH36XXyB1eyvcG9y9nc1OvGm1NnokW1YR8pqa5PpVI3Tn2HBIeQ",
-	"DcdsZ6f0bzWw7xPVFrwukqdFNY3o3lTBsycNKjXri1GIVYz6TsrjkSZOf7eYpIYKzV55OFK7ZXHHA/Yw",
-	"jY9hxIwy2r+GqsDFl7iOuGG+B0s7TAsSiNkasoBLxtU5yak2usmKckLVlUsD93UW9bCEC8T4Gzk8d+CF",
-	"zeGxw6ITy+YJFOYj3zhknWqhY+zhhaFeAvuyqF6t1PUl4RZb0Z6hn0BiCc+TTx/lPpRj2Q23h3O5up5D",
-	"Dubq1SOczO7ZzsTK/8kwbBhuU+bO9VllU/DqduraPvllo+yxd6kEiBXC2ubwqchjPT3EmpzEO0y730mx",
-	"2e93xsLZM7vnEFUnlcJCycZFA86C0IW4hsTLCeRC+zW89irQHorPMBduZrXciW+FMLet+kBjgjnB2sCU",
-	"jUnZXlZe60RO6fHqkD3pxlk0yCYJaW8IYLfaxf2bBoHdlB2d23xMXM4VugsRHIxQUlClgTCNHjxFKFmL",
-	"NfAO/eMKtrGe/0urEgDRcKPPCc4hIaDShKRa5o/ShJQFKj1KEMG7YtCn/UCdYcpIfV3M9ONkj0W8mNuA",
-	"DxkTnCwkTa9AK6Puh5Zcrcq02syH/SijOsrzRl+ceMvtvgPWPZ3EIwzlKxBRO/LE9fY4SJzcwcnXMDTG",
-	"pXSG3CmCIpp3ta133pOhzsbmMedI6xv+V8oipz65C4Bx6DB/1zbSPY3rYg0dPUMOkWRVcUQkXZRlORAJ",
-	"ythI/Jwg5yVCkk8lA5UCT2GaBQ3LrDVkxrKNxOicK3ENxgCSpHr0vMFtrPuhEsF7SaA1og/UcwgKmPDE",
-	"41GsKDlW4OcvcpHGcp1p3rkJFnjl/PNEvUuYanO1hthpocR4lPoV41f2kLUQ+dzM1/+7yspka3oJc0N/",
-	"yQxrlfcDbOtA1Y+BtfTvcWdh6xtuJLKWW2/pht1pbApeq0PNEXldefmrbLCNkNlupevD+/7QV3oIAr8l",
-	"wojeORKIvVQWGVIppjS1Mfet0rB2JNF7/lU7n3H5Zn+1vQIOdq2FMWuLHGV3LUZCf42TzR+xVFJ5yI+q",
-	"502V2nmJSS0SsAh8lzJSzCGxAEpzLa6gt/P/nSRRKpSel6qJQZGJ0pZ++gF4uV4c9v6HWINzZN7vILZa",
-	"m/HLex5nt8+Orb6wtbFKszXV+xXXNo4giRJXew8jyw1IpZpk7Er8p638HoDF6IZP7qyJb4j2XTl079Xt",
-	"VsTXcAn1fDq2gS1Z2t2TD9aF7lBpg+DsbkyztCBY4wsgp9ZdPaW4qF5H/uMzY3FdELPKLUE4iJw1NKrY",
-	"mVc6hE1sqXuRDXRI30G8tvvXDI6E827uY1KfR+wojUnwR5uBHzdmFyJDBYHaTBvk+q6prbXkjX6AGiWG",
-	"AHb5fVFjqvditrvHIsEg/Dw6edRBsAz+0BSIoeSEBVXjGgybc9l9Z0dofXzygO18IOQ2QSdBmD7g62TH",
-	"5guoIqfbeQRFN76gtbtVu6lXla5odEFZ8gti22yeu5CSTSMxk7czDEs7dMlmyWwFNMuNqdCnEg8dDRfz",
-	"jTNoI30jecRIomu02ywCKiUFgAznbruTjElZsahoo7bRI9mOelBqFbIKxi0M1YopQwJdtbblGuZOQ49Y",
-	"sEyvCMLhz8XyPDi7S6OvCdtD2cb/Ntwr+tYiCJKV444p/9pDOsR0Yy0bvWoFkunBcMBgB+X+evq9kgD7",
-	"Uk+qTBMOm0fpiuWZ/acWxaMcriHvy0GJ3d59ettU0+rjkKL4n6zQB8gK/TUgkZZrlSrAaBKLl0g70NnY",
-	"V5Ml/feAw6M0mjhv+kDQ+egshoi/6iMdBaKvEH3DU4guexBt1Z/wA8XE/dzG+zUqEhyKidevHoqJI79O",
-	"S8n09p0ZxcUIjOm0ews3q3Ju+Nu3vvf8dwnZrKT9TALNQH5nseAy9xyHSsx8h4EsM4QRNEClbVJqp7PS",
-	"upjd3qLdvRRxven5L699KaUR5eTVNchtjc+m6ZVrO7bCmZDXGawLoYGn20d/hu0H/q2ETzgvw9POnpF0",
-	"RSVNNUiVkLU5nMxXi6Y5A66/OycSCqCYdkgrNPWSZyA/cHSPGK3jCrbEdkhUHuYwRNy2QthP88j3Qyda",
-	"lnBB6AfuUNlJQbe5oAgo7yDG7U89fviaKfSxH5FfXaZusFi9gg98VS5wIYpQnJVZp58Z08aaCabhQcmP",
-	"PvAP/HmNRIvq09uSG9Z6DcphktmpYLGqO/tvFEEywVGci9rOws7oV3oNq3Lx6KVDvv02LIGqPUxmJKbI",
-	"AiFUtTD084EHv7WTwh9vVikenx0W3yBLTuytxmkgJq9d8Xe4LmzEpNBj5aDBzOqPneHx739TXkmiRGlj",
-	"pBFjdB2R56il2zEwhvmBK+CZIpuVEYqqoCk4yEMf5bwgbGn+MAaUcvaT+X1iHWnYvcis9Ozk5AP3UhUt",
-	"MKbI5w/eGPowOyef//n3f9zeHn3g6H9PwYG729awS2aYyOx5QdMVPDo7OvEssfFZHQafbexmzgJchNmp",
-	"7fQDnBZsdj57fHSK7zE8FRnA8Qporlf/heqCjcVUyPWvs9n57E+gf8RHAmB3/OXZyYnrnqd9xR3c6OMi",
-	"p7Zc3/KyGPe/bffsfW1ryhtManb+28dkpsr1msqtTSbzlFfHXfHeqSPyF4AMuzOkEnDvaG4DxnSL7kxs",
-	"Bwu5sjEeeqmw92a5mH00Qx6vQUtmy7q79uBn98j9bYLhfH4itxWAUpekqGbRsLnr7fpFYhtcKJWNZFuN",
-	"I758zOjppYC3Lufn3gng0HWPIBrDM63o4LDByAf59unJ4/pyZ5IyrojvE6yFBLKiyjlKvovv3fXpMVpi",
-	"3cTzE1P6uX1kcAND1vU353Kqt7EX/9qMgPpMZHuf57kLD60nIK33FuXcoS1WhoGyiambFUtXfjSSUk4W",
-	"WE2Shfvn+5y29vD4M/739lj71i0ilrCKviKF8ov7IhYJlSy1VY72WGvvlu+xjUfqHzVGBhKCpBrmrg9y",
-	"Qj6VQtM53KxoqTRk310QSsyUCEoGw+uPwg4feMzvwR2z1UnpGjS2a/zt88xcB6/FOgbuywprXc5oCUlw",
-	"2EMg6/Gzq0c+DrSiP8MWw01OF3jhGmtNQniv1oU2eunt7X1T93uLv9nBOi0dBPQ2AaVbUPw6purEqi+X",
-	"sgSPXYQdy0C6rHrLdFJ70NOhi+PW3RnubVNr7P2OLXU45BOwi6C7gHWLGnlcdUqQtU5qNb5ATQz3ETHP",
-	"q02sMBf6We8P9WPxi/mpBIT2cTfT+bD2uIextzhsibu+xjUW2JGkQbLHIB94aS3CEU8iiI1jFPdEc/40",
-	"uiTVGw6kcJ3070h39cGjH6+Rttp5M2uiOv7s/33bd08r7Jgd4hrY7HonJF0/zKb33/YaBefOW/8m8AYk",
-	"DkTI+qaN2bmwnUUIFxvLQSveaSxqYMUBR3RMF5RnLpDplIbmWT23D/zqO+3f6bT+e0nfAGw1plzajYXM",
-	"MHIPsHl3GvoTglYFdEnK4oi8w7o8NPVqIzBDkWI/BOuh3pd6jIB/BNc+obbsKJOyEFOYLUVSUXKtsO2c",
-	"4daqoSn4EIwnb10lKiW1YVq177O6i02hXgqJGVoOpMxbr0fkB6qpkYzVr1ZCXJFLoRPbCtCo3d7OuQIo",
-	"FBE83/rbR6642Cif+xV0QMNKPCCCp63tNnoyphru6rq/lFbVfXUd1XcP4HzT34xggrdNr6lLGrxfZRVH",
-	"7r407+kVTKFcYWortaQQSQB8+dNri4lK3hhaCM/XPWEvyAVxviP7JusBY4fw4RVQqRdAu+8RwmklmGS2",
-	"piw/D0oYObhblTgkAqwFZJysYY3R87W13wVxGS8J2bhP0L+GN6t9b6ai+B+rlX2dBF/P757FQTXQ/ZP3",
-	"O7qt7QZLgQi3VfkaLG8LOGc/nR9A0KKq+HUqYEv6lVoEEYnw8tU831W4WpqmSomUUe29/piyUBWSQ66g",
-	"gSHWkBfbC2tBoUrv8h/oJVRpAA4bE6MVNgMu8a1rvcvDkT3VSO6+USx5Hk7XVusGSQW26stduiPiSxF8",
-	"UVT7eYwdo6OWXoIiC1gxCy5CJTgEDZwhc1n3zbv2Fmjm6qzvrqY1TytYIwuF8txLh7rnW7Nfasw4qzLn",
-	"62vTautXDxA2Iv0YNf+aE3X53tbJ1dAehHQVefabAGkubkDaKGnDEHXIHCdDQB37GZcj4vgKfdLG9nck",
-	"URNz1wLMb20GXL2EO4b879PUsnT7ANbt+zB7317DhEigVWQT3d3mqiEq4UGyXLmMk7gX9uzkxNwWTsxj",
-	"hVX/HXKSNwMScnZyZh9ylYMkpdxI/gXYqGNGvjU/98Ve3+1yA2N8/IsZbUE+zxe13N7VBxfYbWcnZw80",
-	"/htb6Vf1krv7rfgjtJU6DMpyJD24oanOtz4agMajB1LqvBmrctEbGsVw6/2pWuXiHcaTu5w2ZnoTWRE+",
-	"dZIwp12txIasy9SIdLISeaY6I2AsU8efNdzo2249SZMcjJJ/ehakYxDE6MD4uFEhEBzbmTE+v/NtyRPy",
-	"nqqrJDjTH1zn0CQwBFwmjG1hiJf2grjcMbQunnW+2TxWv9sqVsYWqbBDNoH2Yx0ObgLMYWc2yOLVTUF5",
-	"9jobFQhyxWij40BBUmEE5eo+Rdvr7GfnR++gRZYp2/DYphI6IDSH66KJ0tRYlbafJJ9KBjIXkMNQ4GIh",
-	"4ZrZLKGUcjukGTGpuhjrTTOkYCkluPCuX6mRhAtxc3ucrsBVN0bdii/N1z9XvWb3E1AvxM3XJptwPfct",
-	"lnCQHo+i7b1JpqOU5+mVTWkqNdIEqqCBeLCZRDVSEMIsGdXTPLjEjADClrbOPyQfQyzdpBO2XO6MT01C",
-	"OzHNeW2LSnaNkwLgClEuu0wRuClyrBtwScXRANe2gKZWPiqx0dk1782gzZYAz2KtoraY12T0/dnvLdL1",
-	"o033fwBTwNjLj9DX60oMrHhz1NjEbLkgHNGpXMBV9RBzQLxxA+B56GMJEq8ySFkGCr2IIF1uomsIfY6w",
-	"45U34oi8tQUT5Furec0zweE7wgEy4hrtJIHvLrM461ZvPCLPie93W7uAUL0LEzL/9Oo9+eff/3FsP4sY",
-	"GMCzuuR8v0v4QEzZTQ8BXUY5s0+n0+DrBuIRKv6hlHSRb0nV/HcCl59R1anXtmyFha2qQdXMqGu0OvZh",
-	"8j3+7P5125/dd9j5u989QAzXjYSdTzqTB+0iponfemffHjvsrljfRj+3T9xtn4f5ux3mV8r0z+/u91zc",
-	"grqSkiwfQiLWbA2PRKmnsNfCwhg3hhbhvdj1gzsteUCD2T1TCYVrthPVf9+ar6e5Pl+NDoxr+pdntJZy",
-	"A6JJrCOIZ+SyZBlFT4pwbRZRkmPC5ZYIB1LjggFV6r5RQfYiraAgvotf/GdVzH6/lPUQrKKJO9DBMfye",
-	"TMwkVmINNoHRvJ0IXknVTlahsDZYD5/o+cK324rria9ouqrkOVPetfLLm3fvSfieI/La+l2CaJXP3Wcu",
-	"IdsqgEsGeeayLphGYG0MEtv3/Pb449FCZNteVU995breC5uK9bA8CAd9eG2vLAyjOT05CXxsGgOVCaF1",
-	"6rr3ByQ2zGkoSWbNmG6TQAvKjFF7zPg1001LpuXEwcKi1/jY10oXdnauVcQD04Udu59x2U2eQvlcLq06",
-	"Y47viNhqgwy5glqJDUfCuLD8K6db/BCr3jDvui7nMPRRQMNEKKDh27d/9jlnfsEn7lEmmAG6XASI/Y0T",
-	"mEDY57l9V2w7kq6UySwz8/tab4SZ2/PswS1iM2z/VTD7OnUkrX/UViTNJ18g+yO+UV9V4Smkw/ywV2aK",
-	"ajPKZF04WoWeL6nL4cRay4GLePzZ/KfXTI9TYySqUtgHD66u+XjPV74/E9vTzwRWvHkVtsZlGOY121Pn",
-	"XOeMX/WcircL+lnkf1RP7RxMi0atcve25Bc2y8mYE3ln5sr+dRitkkKOwyHcqxuQcWO/dKbzeFjxUafo",
-	"l+0atv/evNN++g/gnq4IxDcvwlLBroqMpgZnTJR+8nuLT+wrob6qszBLeJAwwSVTGowNhdvKtPDx6zoa",
-	"ajazVyEwk/1aFQIzty+gEJhh+xWCar+3E56js+Dte62LEUuvXc+wI/KcyPrIjXy0hrUuJTd2tEWKiJ5/",
-	"dftscPz4s/vXbX+NOD4zSj7L6tmvUkS7pfRLaVerNFEeg3tbK/WkQpCzaL72OPrzF7BIspdjlvz3zjDL",
-	"h5BbZp+65ZSrRU06fF4vmK0U3612NWoxcHco5BSdXlZFtt9jphWCUV4DcYXCoZ+fKZ9lObc1stiEsHaT",
-	"OeijhJQ8B6UsUgpefPyX86HU0DK0GtlC2jj2sFuRi1ladj67njXrl3iLOtvXKRtK/mV8J29L/sKcU0+R",
-	"daWQ+7rwuxPvSweVg6+v8vJdSkCNoFPzmO46a/PX8WdZ8n7uf8DR4z2+98jpA5W5v7G2TYIb7W+P/6tE",
-	"qCa34ZiNaAsvlMdmDy7W0CkgekC3L9Nwnrsdxn+v4tYvcz9fAPprHC7WNzXFHJG3lClXTRQICgx7AE/d",
-	"N0sh13Uaz6jbe6ypuupXDd7jE3einLtb1mYSv1Or2kz9gWo/LNXggfmqL4yGmH9tyQYkeE0gpA1LAt0G",
-	"nhUb7y14xe+ef5h1fBmhb0buNwlxjyeU8+Z9R+QvTg+0SDSxk3dsAf88/mz+0yvWDyIFew3uXbCbYfry",
-	"ocz3F8i3X72nqBujVcUqHB+HYe2CQOahAdiyabQEPKr4pfSB9OZibE2VBFGAQ540r0DkgQXKEUUKsIYC",
-	"Fj+Yp9G8VyQD8w3wlAE2nD6qogFoFNhk0ByW2hoE5PXy0c8uBQCcjmKeW9MMLJwAZoRQ7bfQeVYLCang",
-	"Fpd4bvHSdm2EvxbZocwloKj9ucuOa9icdE0M/jhQcll6qEWX3489XNGjgWHvkevZrX5o4INxXK/yPBGO",
-	"nQ0f+gq+tFRtWeY3Dh5RyMRFjrmo82BQOTczNcZ44nFqNIxkrMe+mqynhvLUo5J6B9BmJZQLW1iznWbb",
-	"xDdrEJJ8i8872PzvLKdn/PLCllr6EBxWgNevdAWYLnHavNdFCmP1llTqAwsu73RN77nYkkr94Cl9ZlDf",
-	"gXjYizht4WX/0NOXXuKIhHqUBp94Zm88z2wReMk1y92d2qHsgCQ7yzEb7aW77ZigU3R/TNKmvpkbZ+8d",
-	"WGcZF5gjZwGeu2vrR4CzRcbz2Uu+YrEVn+2shPeY4B2i6PTs+0NgIr8uAypsVn7PRpSnkUoRWJWLxBGD",
-	"88o48iNaiG5PcE2S3e7gkXzekIC9D4Ps3EtQC+zEzYc78MjG9u9y1b6v+2l/lf5aP78vZL+12sc/LPMe",
-	"Mfr0/Nv6uSyATYJRAcQ4RbARX0ddKgxGqRXkuW2ZVcG8uxsjNjxBsrWhhUbnmch9aXP148/+n/1W6aHE",
-	"W/OX+7dO3VD9vucKFGYa07IJGmThkZTjEO6EPHPgYnPAqRynubAY9QOgIB7vw2IbXQPHunovUgNgEKZ3",
-	"MEEiPMuMOtWpJ18dj8M9vWc/d2OwqLfbf3M/zKx73Ol52asA7SPE0vqmG/hjLP1XnYt76N9IbSvYFTLT",
-	"SqpbivfB2g1VZCOZ1sAvGvchFOzn/gP01LjHa4jp3fqGf9lbMr769eQ+xo4j6ADX9fHe19XpGn36i/Or",
-	"xE5grq3MQlCZkY0o86wG0BC+U/qeF2cHR28X9M2v90Dwt10CbiegLhVoQteCX2JdyWKrQZHwYtX9xU66",
-	"zLClFOsBNLLefmM7mSJmEvW4z54+ffzsIDS3J98//cOzOwO6PUQhXOucowggSktwLjhHORNoSBat0Pof",
-	"A+6bWBgianQkJBHBL2zei20otMaqWaPwFjk9jPpVKsE22uqk/nf2kamp/icEC6QL4VLx7UxGELpKpcjz",
-	"BU2vuvEDvyTUXsUd7b51KNhu4ydD2i1AYispwxSJAsDiQ5t3qeHGWE65ElVTKKsDu2Q+p3ocQj6+RWqU",
-	"eMyVnVDqR5me6C+n8NAycIP8SXgGzjLbpB1u9CjYy7evzlydurM7lwHNImCpFmTtLcooLo3F04p7yE7O",
-	"Duqk8pA80YwVo2XfshfdqAhSPHWJ8C6l2m7FHlwS2+pwYo7UAZYL6XrtmE0fIOtGD8ROx+2vQTvDMb06",
-	"bDL6hE1zvipvaKNN5f16Q6uN93DLDgtwTZuFW1WGeLPpVtVI8rePZkewwYM7t1Lmru2jOj8+Pj37w9HJ",
-	"0cnR6fkfnjx5jNvnXv3ZH6qFNPwc1AGp8G8bbws+8DGC4CMsIgnf4bOkG5+ZlYQvrog2+NDVX368/f8B",
-	"AAD//w==",
+	"7H3dktw2ku6rIOqcCNu7VHdLtjQ+rYsTku0Z64w99kqa9YXtqECRWV2YZgE0AHZ1rUIR8zTzYPMkJ5AJ",
+	"kCALZP00uyXP7lyM1VUs4i+R//nlu1mu1pWSIK2ZXb6bVVzzNVjQ+NcLaTagf+LCfv/G/V2AybWorFBy",
+	"djn7Vm1YqeQVs4ptuLCMW7ZWxj5nBSx5XVr27ML9L2MXTMlyy0qlrs3ZLJsJ9/PfatDbWTaTfA2zy5l7",
+	"w3xtZtnM5CtYczfeUuk1t7PLmZD22RezbLbmt2Jdr2eX/s2ztZD0wUU2s9sK6Fm4Aj17n81uH12pR+7j",
+	"R+ZaVI8UzpyXjyrlHtKzyyUvDbzPZi/V7Y9u5buL1LW8/KW+uPg8FwX+F5jSrBCm4jZf9b4KS6u4XbUr",
+	"W6jbWTbT8FstNBSzS6triFe55rffgbyyq9nll+0yjNVCXs3ev89mX9XaKL07Nwm3dp7jl0wtmV0Bq/gV",
+	"sAUslYahjaYfzAZm8PTxk9QUvvYLbnYpsc6wKYcu9tkXqZFeFbCulAWZb/8M28SBwG/zf/79H4zLgj15",
+	"xvIV1zx3BNusdwW8AN3OK3rjI/fKo6bznVgL2yy4t5Ulftl7H9Hjkw51Pt6lzvfZ7Hswhl/B2J6u6ZG7",
+	"benrWo6NoWt5t/e/5eZ6bADLzfUdRwC9FpKXo6P4Z+420unM7uLhOJubqAZTKWkAGfWPWi1KwJ3JlbQg",
+	"kWR5VZUi524F5xU98e9/M24576Kp/G8Ny9nl7H+dt5LgnL415+G9OGJ3Q35accs2IC3baCWvMryQG/eh",
+	"VaxQzDGnM9xS/zIUKFd+apVWFWgraPqLWpR2LnBifq0LpUrg0nHxvFQGivkCcl4bSHAEbmGOVxEKx5x/",
+	"q5Xlc7hd8dpYKGZh/34O55zNZF2Ws1+PEBB+DrW0otydwRvLtTWMa2AalrWBguGTjiVLRxbNcRfcwiMr",
+	"1nDQrFrSPGaqal2VQDN716dwd4pIrvO1KiD5wFoY4/65s8qfVlsmLMu5lMqyBTC30LNJttdNBilBWFib",
+	"5LT8B1xrvnV/0+VKPFhpdZUU5S8WRpW1hefMzY9tVqDBLUgY5tc8zWJuQBu/+70JGJTRJTeWWTCWLVUt",
+	"CybsFOO+j9nez7Q9WXuzwh73CKDdrvbgOyTUI/2d2/hrczJq8TfIrTsBvOXf3AQuVBSCpvxjdOlx0lmP",
+	"DxTc8t1te7sC9v/e/PAXZpG7rICtlLpmVwr3LeLojy+++PLpH55luzQBYTK7b3YbFbQn996McTom7lbx",
+	"iWFfffeKrbjxx9QTIGshm9FT4iQ+EprE+Ia9BlOXCQ4ZdKu5KJJEfy1kkbqxYcPqBbNu04QjOv2cKbsC",
+	"7f7JpLKrDukPTT+egh9wcC0/Op1lZxG4o91rPiZ8SFikrn6r97abMdnN8bPsDjO40reAMia91oNXuK4t",
+	"Dxx77Affh+eSk55FL0pOGM25xFybz+/O/Ohdc6+3dsj1TgIi8b6I/DWYeg3zXK3XfPAiOD3MMCXxhnPJ",
+	"uL6q106BuYHcuksB68pumZI5uEvjhAM9h0tC7e5g6WRXGngxNF2nABRzVduUwtM72Wjl8WvDTs9SWx6P",
+	"sLM5ScqoC2Ffq02CNvJBTYLbjia7q9oklJfOC1BVvbXJl1+BBN3ciR11edfWr7SQuah4mXhd/7K4XfEL",
+	"i3/YGTW1TS8d/xti0cffYTqaklhil2B/kIDcGXi+Yv5kMyakI0yhmdJFjyLHRnwD0npbc5dWe3sTZrSH",
+	"lbwUsvBKYncXciUdtem5VdeQ0IE2q9yZ714Hw7vGJUmj8FOUtpZfg2TqBnTGDAAzkGuwc2O5hUm0tKMJ",
+	"TNdy6D53Jnf5bgbSGW4/z5Ygc4hv3ABB+ld3JpX1tzJ1DF+tIL8+Usni9IvusXwNpbgBvWWicPYbz6+l",
+	"2pRQXAFbCm2OVn0y7xuJXSJP93hE6BOT4t4gye6+dso73IAmS1MYpsHWWpIdctBl8BfhrRv8PS7qFf3s",
+	"8bNdNh5M97tb7EOHN8RNohOYSITmXOZQlvHrOla2khKQJ85LZezQQ7WMv4rOrvAUNLXIP1xfHGRx2Ym8",
+	"uSr5dmi7RrjBqHQnmhLyar6AlVfa9zKfIXYR73m0YeGcojXsDJt1KayrMbSksksXewTDV6RldE/tCL2p",
+	"9/fXZKzu3o+lgHKAGata52nXwA0va9ivH9C7w+PNG1PLDX7xhCDUwC0U8ztrSftMP7gRhZMz09w6uBV2",
+	"nnd8Qz83hHjC+5akKBBPK8sflrPLn8fv4B/DL97/mvQ5ohK/kWi+1rJgqraML/D/manzHAyGAg6eoapt",
+	"rtYTbZ8GbmJ1+W7vsno7V8uJ3jamvugbsv/GtUh8Cp+3tjyEtCf3bTYa1thEw518gw87psLNdXrtoy6O",
+	"8LOsZbhB/fTHHJ1Rs4tZfPM7e9WS2hgn+RosJx9z2gN06OrdO9XCTeogyfdD9CjuSg6i2uvAQMf3a//s",
+	"0G7OuhNpXz62DWkPUnjlEVpBvB8P60iKJrvfmdQl2siGMG6LaTrO9t8SFWo7r6WT3xL/VlVFj7h/xt84",
+	"fggFCvIlFyTR8XH8F19wWSiZNFGy2Tfrym73Ghc7K/lGa6W/8hIkrELIG16KYh58Lhgqo4/+RjeJ9mbu",
+	"P/WXrtlOp26LcqFu53y9EFe1qk1z5eKn0A82r2Wu5FJc1fRhVXIZvXjFbfRXmAYZWXhH52o5N7mqIDbC",
+	"okGUFldCzpdKL0RR4K8qwEdu1DU+oaFSc6ns/EpzSTGoigu3sfNKK7Wcr4VZ+7vhHkNJ5tcc/40sKP6g",
+	"4VDxh8Hz0/nMb1f82W81GFTk4g83/Kb7S1xKZxI+sNr9mdLXVkP007mS84YHNhsQP997rwFj+rNxuwzG",
+	"dj4T8kbY7hzpmDuTVJXIe7tiV6rAj3hZqg3E74/2v9ljvFZ8UUL4ELl9RCq8xBs4X/gRGtrwdj7ezBLm",
+	"QS33WjfoOdwKg04V76tz5FmK3MYnKiTPrbiBeMebXY7nG75c1GZL7j3UT/3mx4/iUeYrLknFxz+NVRr6",
+	"HxY1RYqhPSmnVFpht9Gjfpz2A6u5JP0svh7+JjcLi2mdr2GOrp0+CaHvtR290FxIYmlIoM0G4l9LH+fH",
+	"P3Qt4yc1GFHUvEQzyFnYyKTjSaz57dydCoojM9fA81WHOOC28kvxpNd+4NfWflBpyJUk/jhvWKxVal5y",
+	"jYkbtTR1VSntVII1FILPkWVms5UytsNESrGEfJuXMc3lvOILUbqDiF7kJhtFvdt9CxkpGkq+nYdIeCMD",
+	"3NKRynbWvqiLK7DxsyjaQj7FWlncaafezWvJb7go/VVZ1Yv4uBx9OWa0dLKzkfUm/O1VoEZGpQTPHyOb",
+	"oRdBLY1iaJ4ZppaMs0AuSsInhlV8WyqOvqCu3rBycm65PNwI+db/4P0xKjbKjHkefHJB9uVo+WezG6FK",
+	"TqcV72BqB+hNrTGxG4i3K2A4EhOGRa9LxPHC68yKayjSUVB8AveUfLFvubk23t/MwkVl6FaAglmlonEi",
+	"34YfqLHA+/NWBt9W+Ok7PoJpE5fsSthPDFtsQ7gyY0o3g4P+BG0+N2jY1VW9aMh+ZA9p093lbHxXfZIq",
+	"ffh3fZb0+/beY9IbiF7SZkmqtkYUTVwZX3FcAOkGtFgKKOaLbUxLe1eNv9seTuj/iePkXvE/Ms1BLLdz",
+	"3TgwwxwrbkxX4wyZBUlH+I4C+SenM5lEgIXfzmnlJu2CdErHkf6mG9CL7k86erdXuomf3G6TOz4aTqH3",
+	"h6llnTWkzIBvW0bVS5HaWjAHh8LAgBxwP5oVf/L0WSLBDW55AblY8zJEQpdKM86WokRCXisNzK64ZM++",
+	"YN+Ll/szBsI8Mj/7ZvDkyoFruwB+bM5IbbylOJD64HYbI0q5MpY58cF1FrL32Bfsz+Il4wYTTKIV+Xl1",
+	"/RXOUjl7zTffN0mZey+L1TVEPt9lKo0Xp3oNUJmI4bGlVmt2pYS8Ykq2WYZSSYjZYKXVurKox2m8Zkq2",
+	"DMIZFxIOvHbNAQyGJO7Xkznqi+Fpb8G3wqkb27SzYMoAwsSeghF33JCvP/Lu7/MlfFsv3lhua5MKz9ZJ",
+	"3tr6KubOdjmQ0cQ7fFgE9dBHnf1lToyNmFn4fbazrmjOqZ1z4nU31ADc1vrY/MSlkFegKy1kOsHBqc0D",
+	"/tjB1EaUSVPEFMgIhEqRP/GAA6FfDEy41mU63tJmQo5Tud+MLKQthh/Sq7ubGc2lu5CsPanOVu0e9O7o",
+	"IWaWJotXxfet17FLHKLYQxdtgPnJHl3BvSo5OhqhX6FX+dhYf1mqzXxXL4pC+V9c/J9UxmQ77ShPviFu",
+	"PqAFa1U6HUEYyjjk12Ba0UVCqaPDqzWMq7M9na+JuT8+qP5nXdu6kxAU6UHWlj6y38+EiGuXOsnbO5H/",
+	"L5990Z/HY/zzkPA/HeuQsCXPQ0IIF4UGY47lRv2I3l0ChJXQYO7Og/YxyKvGDBiT2d5YeN/4ao5M0anJ",
+	"VAkOnb2pOu0oflOz6Ej6jCraq2Y9qRt+SnrChmsZnCSH0kFyLfsi+t+JG5BgOsaRl6VwK4I/g+zVQYdG",
+	"UK127RpVbJMznyx+7hTpNGcezyn1zqQR08KALEAzbi160XxOWy+pehoDQkNVbudWPUAs+LeDNQJewoCN",
+	"WRP1JClyNzP2LkuJt2SH7o/IBBvLunV74ukIB/Svb9eZERm3NNPN1G0OL2xah7pTd85P7WUI+B4h8k+1",
+	"et6ALHoJcV6whT/3cJNRxdoP8oMstwnjI8RLIg7zWw01RfTsHLM92nQnSGQv1bL9MqlHtPznQAuwn8nR",
+	"VWsLEZP3ZCHjttwziiGF4Ub2FQ/vODoZZLw9K328YtJJvBLMfK0KdFeerGU+vogVpzZxz73dKgm99z15",
+	"mnod7fKgqvv44skXR6u6UXpQVww0sfWMkaOTKc3izLlo5M+fZEcImD9qgEeOA7d+qmfkqNqsQLKNFta6",
+	"/wq7UrVlm5WwwEzFMZe6YGByXoG5P2+Wsye0nWP57UHH3PqIe753uUXH253XOc26RsVWm0O070Z0JNze",
+	"h9UdMQeeM3eruVXaIMpCl/ASgAI+Vn7QhQpiNHDlKNwW5RM45bYWhSN9nyOF2RnufMqQ8xMicCnm3Lhw",
+	"74dcpwpUxIwavx1hyG8P3bimiufgHWwTJ0KIIlfSalVG32CRJuWWiHxAI49sjq5k2JP47IPkBzkv22ej",
+	"XOTUtv3QzVTrO56dgr32IY3W8x2iC3zh/zEWVJ46sbXkxs5VbavafoBESBzd8+EPMLqQnQh3qXLME6gr",
+	"p7kMncBwWQGlB36QjNJKq9wbt2OKYWMEv28vmRiIpYfCYbWRTBRMLTFl2f8Kiw/d319994oZLopkwH4g",
+	"qPVyuxMSp5h8XEDecM/UBk0WwppY8UWKak8ji+/8zl3bIf/u7DylxVc+yXLwfQOVyjpfiZvBZAnMb2DC",
+	"sCsl4Tk5PIWhmqQNN+waKhvOHWSRzpWYMpq0r0ZgyctywfPr+ZT56WiWHRVEqLS6EcVUpcZHp603aSmB",
+	"b7X5a1FeXTqZhFLfQlLcUHQmGXNrXnwEj/Eu8eMy3Xt3qgkCJ1bWXoN4doeljNDFCZA8iTINZ+Wj1h5u",
+	"ShjjqLqM6HCOnVr7y0Mm1zx91PQm8L92Q9yePHdpLbo3UZVBfPuyCNQr6I79Kx/NeJgbvo2IoU/EA4Xa",
+	"Vtcy5zatLva1ZveS+CcjM+mcfncuIesxxZypah9zVajSjUXRckwqM2oN6J1FVl3C0mIJ0VJpktPivyDN",
+	"sI/2rLVreNDMAl8R2wACDBZtDjnwupPKZm2W6cC7U8f4IyShJk4MX00WDJg46HRKFB8zroeALFTZkVDd",
+	"CGkT0UyKqH5oq0knr4CK9d35tRUKa3Uz4CydNDugnxPmF9+E+pvQfzd0FgfVcFOas2mrsKI8gD3+dEeM",
+	"L4riI4meByv0uIL6+wuFB0o9bj4oiVI82Ef/F5CrNXRy2owoBnirzyCJHVIXX3x5HL6SJyjKGBlU+x0p",
+	"DNXYBbt2B9JCQm4/iHmKhg5oPZVwMLbjarvjq3qh9Mb6b6vGk740r9s56y3+fSE0Ga4abkAb2O+Fa9BA",
+	"mteFFXZ2LuseYYoqKtivbaNES/GzmfeIDJFb2sacXPC7qRyunNBq9mio9Mr9GYfuZVPi4tz1OEYTGiKw",
+	"zB6/X1rQQ3Afuyw1sPGxSbbFkAiREdhOQi8ZgjNYDakqdCYR3MLYPBpYhn0eXF/SHN9LBFxxN4uvYe5/",
+	"7CR02K1sJqSpoBOhTFnFiSxPYcsD8Bh8ng09HZk4NNPUEf9HcLD/HrHOHgw5Yk8CTCqauldT/y3a+V3S",
+	"Gsk7OaSyPxxr2t/RydloMVK6RraXGFEEJixzD6LaHg0zTO2BeH2Y/+H8vrkS+3h+++r9fL97IHFwpjE5",
+	"aC+peBKhQ5Nc4jVU5fbEDIZ9eupgVLe3cHxfapWvoVL3CPASsDvD3l1hBedSlcVAUuywZekj8gmeXqnh",
+	"jC9bV4fE8ugVjeHm0bcHgUDdrh1vcw3YIoNL3bHF9lotfrVhtwn93F23/fomDjq01ge6+bvm6NitR9Ld",
+	"j/lHxWn7brt72bToh3Sv9i8gMeF9Wt5rUlSGTL2gxyQTUpv67nR8Dzkaeg815EoXUGA+ijBMKgSJB40h",
+	"oIG4z1R8QzV8bXeOFHfchExVv1q25gXmkvgS/mnwrin/ZFDmj2ub92GQ9htGICL7JROWgXSHFRKKuGSw",
+	"XEJu8fjWfMsWwKwW7jyvuOiUG7coAy26in8zWr3yAHO1kw7R7lrs0CLbtQnhdqCEOpSZIvnQEmCgNqOl",
+	"VUe/WUBBF2UEdxvKC6eIGadXP4vmmb63bZzuYCjaPajYcRaO1YDA6JrLDpzGLMiGDiRHVaetmjJKij80",
+	"phd8u1NGPof16HFSvA4YgAGSiVysPt0Z3548nFreoyJ0NCQrTczXKyZUBA3SzvtGx4NWbbYz7IG7die3",
+	"17x4XcuXiDqzK69aJF4l4YAYaYDufZ81q8B9eN9zVobnjoHsPEUJqPc+7qguscPuFjdzHNcFanlS+dwi",
+	"iarPa6vYp76q7bNL5p5inHk0a+pSIAxbaoDnTIP7+hJr4Qj1wj+mbkA/R3576dSGBvx4CzYSO24s5JgL",
+	"urAD9dy9q3CsUrxzU3alx+tahv4LwjAlgSGbMM+b1N3PWQFQJYCCx69KO/GBkxvS4Hhd+M5MBzUTCAjn",
+	"CZ+Fp6L5gALxA4F45LwsMevKP575DiLW747TBwmRcrH1zSJ65VKDcNANXFdKHb0daONyj3C7B7DeWvYR",
+	"io+t1Ka2aFHQuffK7hqT+s5dWEfY8cwT0gD1PZRVVx/hysFF7bPp6oMcOG9AFoMm3VDN3h6/oS8h616i",
+	"H0ueQwAU0pCLSlCWpD+H5+zC66JU+UPgIx4ZflUvkoW4hyU0tEVcU9Veeu/WfNfZOSV27HhsP4eKcjJ8",
+	"pdSv2UG1dukypp6A8y/PWIMLlzGsXHO2o4a/YSitU+7IKBnTfU+n2FpJ91YiFaymsI49SkDcBWG3EoW1",
+	"NwHtQyEZZwtnBTg+rwyw8HIn2x0R45efmF2wsTvem3uh8n85in0wqkqTUrC/0s7LsZSfXgvPuiwvqd0U",
+	"WuVCXmHyhLAGyuX0t6eXfpNenPeQdtdGnpIhW2vq6ooVN6tEn71vXzx68vRZgFVbkusibgomDBMSy8no",
+	"ihqncK/XcYu1OLaq1LXHC00mxqSyL3ZdW3A0Dj0W7tTVvFKlyLeH3R/EMaWGjoS76D7owNy6LSVc39ZZ",
+	"lQQAHiuTadBFj6jvIQSFhj6iVNZog3dWHdaYpMEYVzpRL4ym1xEY0L6LQEL33xcjbb4/DXqcduUYf73f",
+	"uxSiEJ7ffEKP6dTZRafoUndIY+CFkGDMvH/T7ibSCD52HmB1pzm7adH3iT+PP+4e2vWvj3GYAC/e8Ik+",
+	"VmvWgpEnWccgzD51F1G1PTy5ZoL0+sa31gL5p5MBene89cM3yfbBM7xDc52Vtdc9SUdZy7h6l7mXrda9",
+	"EtFe7NNwraoGwfs8drXvR5CWd/uY4e+aX/jasnkbRmhFK1blYnBoj3i8J/ZwmnDxdHEslmKg8j5J7GzR",
+	"ABX3ybNDu6ME+pab6/vslAPOzAGZi2PrC3xt9XwwgWLF7cCNsGDsPHlx7hRTxRYDg70uU2AKESyRtaUz",
+	"JLxN3q0yvS/cIOyXkPymgvz0lC9HMgc0cmn5sIH8YJDJgfTDbFZXxTQk2cIxD3w1z9fF2NcnLCtCXTxE",
+	"0GphYd4c34myNtErp0nXdOcfCdv4kiYvUEPivfh3dChDzOWkKM8g29iXg9RFr9nPVfbXjXg2E2PWPPky",
+	"Fe1p2MNeCI/mZLvcAuRS6RwuGffJIDFmeUQT2AMXAW5q3QEe5sWNMAoBivy70um//vb33G0+ZvQ4AEnv",
+	"CVDtvQVNNcznj59+/uyAepjm7kcb+PTxk1FE9X5eCZH/JaXZFAoMk8qyihszuGuUhDGLLs8wiHtgDd1h",
+	"X9cywOSrjWz8RbKLDEDZg1l4siq5dXv2iWFmBWWZsQUslYa2ZRpJDULTien+6dPPn2UHc6fuVL8Ta4F1",
+	"8EoC07V0/2yX9pxdXPaWQd7UPXib+062x9B6YQhuV4ZpKLkVN8CsSm8b1gf/G/u/mBj0b//2nPrw5sqx",
+	"1qb16AJKtfGRvuHasP1VXSM8pF/v4i7TEO9LY6v1+OvhpdRt36yj4Pi8hrdPpCcFyODSHigI14BOH1bd",
+	"i8s4QC4eEodzL5sytfJu53CAGj+S8R38CA32NmGlrqsSbNcRuShVTuWoLW5aih+6Af+K0n+vaF8LGX/6",
+	"uC/sp5FHg76T5DLHFzcoifbVPu6ey2D1PkLSTHNJsOtUIkWEWxZYhmOOpWOvjnuqjaR4WQwCcY9ZsYXQ",
+	"h8Aa9s+fIFydQBCWOYt2GosJfQofoG506nhMN7J1pyrF4wGX+kXxRM2tV85raNkMdZu0Gir+K6EN/CUE",
+	"sDnz0yLJXwmPK3hYRl24d2/cIKNpdXsl0Gj0JWqZNo2fYQeeox29SQmNh6TblTUH4CtBcHP7zlXfna5F",
+	"dGpJsmfXNXfk1xGe9hUi2h1n2F1pnkMS5P0l2A0A6cyVKoUlXoVBRWfKFAxk0SLXL7as5LXMVwRfv6cV",
+	"/H7TI/aF97rwqA1WEFC7e0GwJDhLrdSyndHn+8HpT21L39nxYtiTnDff73LzewHb+2/teN7ROPz2H9ZR",
+	"76iobpcN9L3Fzbg7zuL4go/GM8aVy0B+J/W7CHpOzxD1l9fdKgxhtSUgjBooPW8/ca9AbuBn7BQCn/JT",
+	"G7QSUczsT3R12mA50mHi8ZOLs/jCPu3c1ifpknOc0u47Pb2xUkhoeUbP6j/rgxL/4VnKuZTXGtOBvSa1",
+	"mwvcZMKSuewdIP5nuHUSBCbu+UQNu1FsDVz2JjDgBEuO+0IyvjCqrC00VrqQxgKnSicvpQ4bIWgzPdhl",
+	"pVkFqir7b0n74LTajBzuF92z/bzbJCTptwjFKam1Y/9T6gUGl2GrMyaKy3/+/R8Zq7hduX8x1GXc8g7Z",
+	"iDHuP5R1rUaBWnMrbjw8XncJoighw1PCRWjmTT+Ew/TyjdxQfGsmUr3/pQBf/cBNG8Du9n5zAzrgZR+U",
+	"KXsa8Km48tZlwvij0rroKDMmyPNXDICcBp38wZXsYHDvcjY/9bbb6NTpd0ltOERKmuvTqNSdU98hwX1w",
+	"jods56D073XtHxPVhNiXyNPilid0b27g2RcdKnXrS1EIKUZjJxVAWDOvvxMQq6NCt1cBg5W2LO14wMat",
+	"6TGcmDFO+7fQVPWEut4DblhoPNMP04IG5raGLeBKSHPJSm6dbrLiknFz7XPfQ3FJOyyTCoENDxxeesTG",
+	"7vDYVtKLZfcECvMD37jPOrXKptjDS0e9DI5lUaNaqW/GIglQks4wTCAjwgvkM0a5D+VY9sMd4Vxuruc+",
+	"B3Pz6gOczP7ZwcTK/8kw7BhuU+bOjVllU/DqfuraMfllB9ljb3INkKr+pY74uSpTjUzUml2k22r732m1",
+	"Oe53zsI5MrvnFFUn14rwc9OiAWfB+ELdQBbkBHKh47p8BxXoCMVnPxfuZrXciW/F2L69okhngnnB2gHS",
+	"TUnZUVbe6kRe6QnqEJ105yw6ZJPFtLcPVbjZxeM7JQFtyo7O7T4OlQboLkRENMZZxY0FJix68AzjbK3W",
+	"IAf0j2vYJhT6F0tSCYBZuLWXDOeQMTB5xnKry0d5xuoKlR6jmJJDMejH4+ikccpIe13c9NNkj5XLmNuA",
+	"DzkTnC00z6/BGqfux5Zcq8r0euvHTTiTOsqLTjOgdJ/xsQO2I+3TEwzlIxBRO/LENzQ5SZzcwcnXMTQO",
+	"S+mMuVMCOrUc6tXvvSf72jm7x7wjbWz4n7hInPrkLgAhYcD8XVOkexrXxRoGGqWcIsma4ohEuqgoSmAa",
+	"jLOR5CVDzsuUZr/VAkwOModpFrRfZq2hcJZtIkbnXYlrcAaQZs2jlx1uQ+6HRgQfJYHWCLnQziEqYMIT",
+	"T0exkuTYIL6/LFWeynXm5eAmENrM5buJGrYIs1O6FoudHjROgOZfCXlNh2yVKuduvuHfTVamWPMrmDv6",
+	"y2ZYoH0cSt1AK4EUQs34Hg9W8/4gnUS2ehss3bglD6Xg9drynLFXjZe/yQbbKF3slvc+vO8PfaWntB0g",
+	"IkzonQeiz9eG4DCNEcZyirlvjYW1J4nR8296GB2Wb/ZXapBwsmstjlkTXBbtWoqE/pommz9iKaVpS0p9",
+	"h5AmtfMKk1o0YOX7LmXkmENCqFFzq65BjqVs30kS5crYeW26wBuFqqk0NAwg6/XitPc/xBq8I/N+B6ES",
+	"dSGv7nmc3eZCVH1BtbHGijW3e4K8O925o93JksTV38PEciNSaSaZuhL/SeXue7BAhjGjB4EAOqJ9Vw7d",
+	"e0k/ifgWI6Kdz8A2iKXIhxsRwrqyAyptFJzdjWnWhPx1eAHk1LproBQf1RvIf3zmLK7nzK1yyxADoxQm",
+	"XTzfnnmjQ1BiS9uAbU9b+B2Yb9q/bnAknnd3H7P2PFJH6UyCP1IGftqYXagCFQROmTbI9X0nX7LknX6A",
+	"GiWGAHb5fdUCyY8C1fvHEsEg/Dw5edRBsAz+1BSIfckJC24O66rszmX3nQOh9cOTB6jdg9LbDJ0EcfpA",
+	"qJM9NF/AVCXfzhPQwekFrf2t2k29anRFpwvqWj5n1Fv00oeUKI3ETZ5mGJd22FrMstkKeFE6U2FMJd53",
+	"NFLNN96gTTTLlAkjia/RbiPYV84qAB3PnVqyHJKyQlBwB21jgO896EFtTcwqhCTsrZUwjgSGam3rNcy9",
+	"hp6wYIVdMewBMFfLy+jsrpy+pqhxNMX/NjIo+mQRRMnKacdUeO0pbXGGAaadXrUCLezecMDettHj9fRH",
+	"JQGOpZ40mSYSNo/ylSgL+qdV1aMSbqAcy0FJ3d5jGvo00xrjkKr6n6zQB8gK/SkikZ5rlRuYE8hOUvXx",
+	"SLupryLJsvvdlF0wYvFwDJw+irKJk67vCtN/KOxHL13UbWe3PgdbwNFHBZQwiOuRXP++O9v0/E42DWjQ",
+	"l2PiSW54FNn02f57kHIDoZ4G+MpT6NkvcbYZsxxT12i6XdXANyNn337z4uuemP1YlCo3zcAo1BLBAe5J",
+	"vzqtn1yreQyIoGFBE52FqhjKpcOWFlSYnjUUHayGK2EsaCgwl81Gma7uOAhw7KATx7uwUuraDOGzV8oI",
+	"d3beUXklLIKamRBkzFeQX6s6Ij3HaHoo9cPNLO6km0yob6Ta9o3d5KFU1FawJFK3ZJs7hdvmzq+eqKgL",
+	"9SBNyRAHeWQb4TkCQAbJAuqb4I52ZNavNd4PawJ8IpFVKmOGG8nS9zBA2GRCh3YUTh9HycNLtlF1WbBS",
+	"Geis65Ct/E5ReGs31wMZcdp0OrzhSOunSwTOtkxYluPcpbJsAaxUylEYn4jAYn38MLoa0pyz0CulodkO",
+	"xbX75YklEs3+SDtnn3Jf7l5YPJud69qPOK1VIZYiAD37mlnMVyI3qcW8gqBFEGekCltSFsZC4ekE/xco",
+	"OjLEancvyQiudusrPPwL0/kGieYJexnXA2UXhsM2E/CjATo6JLswvPRBYBv/B1dxf3Ol+0IqezA8waMx",
+	"Aydkm/18ynuA+RvNq2lvE4rKMe1nwOKeX0M1IAdPyqIdNJ+VnRt+Q0mC08jwIfv4tGHe4K8S49zBsB0y",
+	"Z6OdD9ONd+iYQz/WdiUMpsR5j7lz3oQd7edtDbpzyCfa9KfvKQ1LUQJ1hC3gdsCruzwEWHgZi3q1TGwX",
+	"2jN5rYXdvnEn7vP71DUklLbNqp47k/FTarul9GcZ26w0feYYFejPSBso/HMSGhfxZ5iE6oZw2wpcYwTO",
+	"T2dlbTV7/x5j5kuV1oBf/PgqwCCt6sUZ++YG9LYFlLf82vdJX+FM2KsC1pWyIPPtoz/D9hf5qYbfcF7O",
+	"kH/yjOUrrnluQZuMrR0HLALSU14KkPazS2dOkseH8ab9Wy0L0L9ITG3ga2DXsGUabK09REevRRg50MM0",
+	"zzRUJd9Cwayuncn9i/Rt5FjFt6Xi2AHP90Sjn4aGZ2thMD/ujP3kq2yjxdoV/CJX9QIXYhjHWbl1hpk5",
+	"7UzG0whd1M5+kb/IF23rHAx9vK4lq7S6AeNB1GkqCDTlz/4Tw5BMcBSfXkazoBn9xG9gVS8efeVb9Xwa",
+	"w5e02SFuJGHYAnu+WOXo5xcZ/ZYmhT/erHI8PhoW36BryciVhdPAJkK04s9wXdg52mC2iYf9dqs/90HD",
+	"f/+bCQEOzozlixJYrgo4Yy/QGURjYP7xL9KALAzbrIQFZiqeg+/REDKUnzOxdH84YWV87NP9PqMkGGy3",
+	"7Fb65OLiFxlcSRg9FYa9+yUEMn+ZXbJ3//z7P96/P/tFYu5cDr4bnShAWqfta6eGVzxfwaMnZxeBkXY+",
+	"a1PYZxvazFmEaTh7TK2JQfJKzC5nn589xvc4TowM4HwFvLSr/0JXP+VRNq32XhWzy9mfwH6Lj0Sd6PCX",
+	"Ty4ufLt/GyxIuLXnVckJao/kSop5IfZofOlfER5ch0nNLn/+NZuZer3mekuFYIHy2pxpvHfmjP0FoMB2",
+	"krkG3DteUrI332Iq0spdbCjJcLb8yiAzrhezX92Q52uwWhAk29AefO8fub9NcJwvTOR9oxUNSe1mFp14",
+	"ebtdP2q1dhtWG8pCJ30wvXzUPEcp4HXjA79nAjh13QcQjeOZJDokbNBNxD59evF5e7kLzYU0GBe2hhmr",
+	"NLAVNz7J4bP03t08Psco6jDxfCeMfUGP7N3AmHX9zaeLtNs42rDLjYAWdGJ7X5SlT+1cT0Bab6ktm++k",
+	"0AT1DBWVblYiX4XRWM4lWyASRBHvn3fS9ffw/B3+9/25Db1mVarYFPM8DMovGQAoNDSylBCK6FjbzBQn",
+	"5IQTVyveil2rPCFobmFeirXAPj6/1cryOdyueG0sFJ89Z5y5KTGUDI7Xn8UtSfGY34I/ZgrM8DU4fQPz",
+	"ON11CLqvZ+ABEqjV4pyWkEWHva8rXPrs2pHPI63oz7DFVFGvC7z0ncAnIbxv1pXdOqJ7f9/U/ZZ6Zwyw",
+	"TqKDiN4moHTq4tfmQ3uxGqBOiOB5SbiWhrBSTNsMd5DaoyaUQxy3bSd5b5vaNgsc2FLfOG0CdhG1Q6To",
+	"m5PHTWtH3eqkpPFFamK8j9ikrdnEbiRgkPV+3XHfJi7mbzWgp9TfTB/jOeIept7icSHv+hrfCXFHkkbG",
+	"6l4+8BX5IA94EgFoPaO4J5oLpzEkqX6QwCr87s501x485uB0Sk4Hb2ZLVOfvwr/fj93TBvd1h7j2bHa7",
+	"E5qvH2bTx297i2B7563/IfIGZG0cS22kMzsX1AqVSbUhDtrwTmdRg6hOOKJzvuCy8EnIXmnontULeoDy",
+	"oO56Wv+9pG/UKCWlXNLGQuEYeWiOcXca+hMCTkd0yerqjL1BTB009VojsECRQh8CZZcdSz1OwD+Cm1AM",
+	"Ww9AnBA8NFY6MQzxGeyT77i16WgKIX0ykLdtioyy1jDdBIlIuguVPy+VxuoqDzAerNcz9jW33EnGTaeD",
+	"25WyGQWLndod7JxrgMowJcttuH3sWqqNCXVbUct2RNEBpmTe226nJ2OZ4K6u+2NNqu43N0l99wTON/3N",
+	"iCb4vusv9QV/96us4sjDl+Ytv4YplCssS+VEConiva++e0X9TNgPjhbi8/VP0AV5zrzviN5EHjBxCh9e",
+	"Add2AXz4HiEUdoapAGsuyssIfkiCv1WZjzEjjo+QbA1rTNJak/2umK9WydjGf4L+NbxZ/XszFcV/26zs",
+	"4yT4dn73LA6age6fvN/wbWs3EAUiVHbjayDeFnHOcTo/gaBVg9blVcCe9KutiiIS8eVreb5HpyKa5sao",
+	"XHAbvP5YbtCAwEFpoIP/3ZEX2+dkQaFK72sX+BU0Kfy+rwVGKyjA6jWs1uXhyZ5bJHcfkjhjL+LpEtJW",
+	"VBBAiC3+0p2xACMQAE36z2PeNzpq+RUYtoCVIGBQrsGjX+IMha+Y796118ALj5F2dzWte1rRGkUslOdB",
+	"OrRN6jX2cpFKUrJVwjhrqt7ba9NAbtdWIcZKGGAW1Sv8mjT/uhP1tdrk5OpoD0p7NB36JkKJTxuQFBLs",
+	"GKIeVfNiH8jmccblATn4Bn3Szvb3JNES89AC3G8pi6Bdwh3zKe/T1CK6fQDr9m1ceU/XMGMaeBPZRHe3",
+	"u2rYUeAkWW58tUjaC/vk4sLdFsncYxWp/x71OJgBGXty8YQe8qg/LOfSJwFi1LFgn7qfhxyXz3a5gTM+",
+	"/sWMtqgW54Nabm/ag4vsticXTx5o/B8owalpfn/3W/FH6Ct1GJSVSHpwy3NbbkM0AI3HAII8eDNW9WI0",
+	"NIrh1vtTterFG4wnDzlt3PQmsiJC2SMTXrtaqQ1b17kT6WylysIMRsBEYc7fWbi174f1JMtKcEr+4ydR",
+	"OgZDfE2MjzsVAhtbeTMm1Ga+rmXG3nJznUVn+jU4LRAtgsYQ8Ck6jpr9pX3OfN0XWhfPBt/sHmvfTYqV",
+	"s0Ua3M9NpP2Qw8FPQPi+Fx2y+Oa24rJ4VRwUCPJAMgfHgaKqkARC9X2KtlfF996PPkCLojDPUWGi+hkP",
+	"Yu7rCiwzljur0ukBCOQ/jQwUPiCHocDFQsONoCyhnEsa0o2ILe6xZN9uuiEFopTowjubdKFunSRcqNv3",
+	"51gOMexW/Mp9/T395mgB9VLdfmyyCddz32IJBxnxKLIF2uPTUcqL/JpSmmqLNIEqaCQeKJOoRflFiGSn",
+	"eroHl5gRwMSSMPpi8nHEMkw6gWOMxqcmoZ2U5rwmQIhd46QCuMYOFUOmCNxWJdb8+8TJZIBrW0FXKz8o",
+	"ydTbNW/doN12fs9SydNbzGty+v7s9xbp+pZK9R/AFHD28iP09Xp4ABJvnhq7eKvPmURkaR9wNSPEHBFv",
+	"2gB4EftYosSrAnJRgEEvImifm5iLSviSw8gbccZeE9gB+5Q0r3mhJHzGJEDBfJPcLPLdFdQjjfTGM/aC",
+	"IQN07L5xAaF6Fydk/umbt+yff//HOX2WMDBAFi1c3HGX8IGYsp8egrEe5Mx+PJ0GD7IY5tRf15ovyi3j",
+	"eQ6VnSTu4wZ01EtLpqJVQsRA1cypa7w59v3ke/7O/+v9eHbfaefvf/cAMVw/EnYtHUwepEVME78Nzr4j",
+	"dthfsbGNfkFP3G2f9/N3GuYnLuz3b+73XPyChpKSiA8hEVuxhkeqtlPYazGohR/Dqvhe7PrBvZa8R4PZ",
+	"PVMNlW+Um9R/X7uvp7k+H40OjGv6l2e0RLkR0WTkCJIFu6pFwdGTQg2fvSTHhMstUx5g1gcDmtR9p4Ic",
+	"RVoRmN0Qv/jPBojufinrIVhFFzNwgGOEPZmYSazUGiiB0b2dKdlI1UFWgQAdXb9x+kQvF6FVdlpP/Ibn",
+	"q0aeCxNcKz/+8OYti99zxl6R3yWKVoXcfeETskkBXAooC591ISw2xcIgMb3n589/PVuoYjuq6pmPXNd7",
+	"SalYD8uDcNCH1/bqyjGaxxcXkY/NYqAyY7xNXQ/+gIzCnI6SdNGN6XYJtOLCGbXnQt4I27Vkek4cLCx6",
+	"hY99rHRBs/MwPQ9MFzT2OOOiTZ5C+VwuSZ1xx3fGqNqgQK5gVmojkTCeE/8q+RY/xKo3zLtuyzkcfVTQ",
+	"MREq6Pj26c8x58yP+MQ9ygQ3wJCLAPt24QQmEPZlSe9KbUc2lDJZFG5+H+uNcHN7UTy4ReyGHb8Kbl+n",
+	"jqSNj9qLpIXkC2R/LDTZbyo8lfZ4nXRlpqg240K3haNN6PmK+xxOrLXccxHP37n/jJrpaWpMRFUqevDk",
+	"6ppf7/nKj2diB/qZwIp3r8rYYotBL40qU5tzXQp5PXIqwS4YZ5H/0Ty1czA9GiXl7nUtn1OWkzMnysHM",
+	"lePrMHolhRKHQ2AKP6CQzn4ZTOcJEBYHnWJYNmYz/v7qMML0H8A93RBIaDyMpYJDFRldDQ6hjEbJ7zU+",
+	"cayE+qjOwi3hQcIEDTRfgxAluhEA2u5RheA14WN9lAqBm9sHUAjcsOMKQYTINd05egue3ksuRiy99v2+",
+	"z9iLGI3RyUcyrG2tpbOjCSkief7N7aPg+Pk7/6/34zXi+MxB8lk3z36UItovZVxK+1qlifIY/Nt6qScN",
+	"UCl14qHjGM9fwCLJUY5Zy987w6wfQm65fRqWU74WNRvweb0UVCm+W+3q1GKQ/lDYY3R6kYpM32OmFTaS",
+	"uAHmC4VjP78wIctyTjWyTpuL3GQe7zdjtSzBGEJKwYuP//I+lBZahjcjE6SNZw+7FbmYpUXz2fWskV/i",
+	"NepsH6dsqOWH8Z28ruVLd04jRdaNQh7qwu9OvF95qBx8fZOX71MCWgSdlscM11m7v87f6VqOc/8Tjh7v",
+	"8b1HTh+ozP0Hsm0y3Ohwe8JfNUI1+Q3HbEQqvDChr1p0sfadAqIHDPsyHee522H89ypu/TD38yWgv8bj",
+	"Yn3SUswZe82F8dVEkaDAsAfI3H+zVHrdpvEcdHvPLTfX46rBW3ziTpRzd8vaTeJ3alW7qT9Q7QdRDR5Y",
+	"qPrCaIj715ZtQEPQBGLaIBIYNvBIbLwl8IrfPf9w6/gwQt+NPG4S4h5PKOfd+87YX7weSEg0qZP3bAH/",
+	"PH/n/jMq1k8iBboG9y7Y3TBj+VDu++fIt795y1E3RqtKNDg+HsXbB4HcQ3tgy6bREvCo0pcyBNK7i6Ga",
+	"Kg2qAo886V6ByAMLlCOGVUCGAhY/uKfRvDesAPcNyFyAYYZvz5poABoFlAxawtKSQcBeLR9971MAwOso",
+	"7rk1L4DgBDAjhNuwhd6zWmnIlSTs1Tnhpe3aCH+tilOZS0RRx3OXHdewO+mWGMJxoOQiemhFV9iPI1zR",
+	"BwNV3yPXo61+aOCDw7he43liUm0+wBX8iqiaWOYnHh5R6cxHjqVq82BQOXczdcZ4FnBqLBzIWM9DNdlI",
+	"DeXjgEoaHECblTI+bEFmOy+2WWi0qDT7FJ/3Le8+YwES/DmVWoYQHFaAt6/0BZg+cbqH3t+vt+Tanlhw",
+	"eadres/FllzbB0/pc4MGfP/9XsRpCy/Hh56+9BJHZDygNITEM7rxsqAi8FpaUfo7tUPZcUOJoXLMUO++",
+	"x45pntoXk6TUN3fj6N4BOcukwhw5Angerq0/AJwtMV7IXgoVi7347GAlfIS2nxJFj598eQpM5MdlQPmD",
+	"ewgjKtBIowis6kXmicF7ZUIvIavUsCe4Jclhd/CBfN6RAN2Hvew8SFACdpLuwx14ZGf7D7lqw/I/Vn9t",
+	"mN8Hst/86B+GeR8w+vT8m/xcBGATev44vl0KCaGOujYYjDIrKEtqd93AvPsbozYyQ7Kl0EKna2zivvS5",
+	"+vm78M9xq/RU4m35y/1bp36ocd9zAwozjWnZBQ3a+I5uxCH8CQXmINXmhFM5z0tFGPV7QEEC3gdhG92A",
+	"xLr6IFIjYBBhdzBBEjzLjTrVqWcfHY/DPb1nP3dnsKS3O3xzP8xseNzpedk3EdpHjKX1yTDwx6H0L6RH",
+	"Axuhfye1SbAbZKaNVCeKD8HaDTdso4W1IJ937kMs2C/DB+ip8Y+3ENO79Q3/srfk8OrXi/sYO42gA9K2",
+	"x3tfV2do9Okvzk8au3j7tjILxXVBXSdbAA3lMduOvTg7OHq7oG9hvSeCv+0ScD8BdWnAMr5W8grrShZb",
+	"C4bFF6vtDX4xZIYttVrvQSMbbea6kyniJtGO++zp08+fnYTm9sWXT//w7M6Abg9RCNc75yQCiLEavAvO",
+	"U84EGhKhFZL/MeK+GcEQcacjIYko+ZzyXqih0BqrZp3CW5X8NOo3uQZqtDVI/W/okamp/jsEC+QL5VPx",
+	"aSYHELrJtSrLBc+vh/EDPyTUXsMdad8GFGy/8ZMh7VagsZUUtrM1AFh8SHmXFm6d5VQa1TSFIh3YJ/N5",
+	"1eMU8tlwMcw63ZWdUOonmZ4aL6cI0DJwSw3oAgMXRYndIOHWHgR7+fqbJ75O3dudy4hmEbDUKrYOFmUS",
+	"l4bwtNIesosnJ3VSeUie6MZK0fK3akMguFxYAimeukR4l1KpKX4Al8S2OpK5I/WA5Ur7Xjtu0/eQdafr",
+	"7qDj9qeoge4hvTooGf30IpGm9LlpgI6eQMqgRiA8hFuF0LU+NQmf2ZycRLKP/u/NKdvpz3y/Ttnm/KPD",
+	"wF6HvFs/tluocEd/a3Za+OzSJ81Sv0jqIQkF9jf3fYDQERNgy8nusxuRA6XnN+n7fnZg6wpzbRVb0F33",
+	"/awoKzhKA6ZICoEzuB812OXkfnPiqGnBO+QD/qmNKHyUPuAwvw/jA+436H5YH/ABo09v/n3Pr8GH8AhK",
+	"UzLOqFlt5OAlQHIM92FE3NHfSBVJw/nP34V/jjp3h6kyUUjS6dz/EVaShMWMe4E3UYP5CbzAicAiesN8",
+	"+acv/QSCTV1RCzzMIhS2i6u/g/p6wNGe66Ybc5o3N52hpbJzWFd2y0phrG9sQor1AlipTEhKwlbNHkfU",
+	"MGwNTWG4jFr0Mg1LE3SXiKk2nQM8z0TAkBTevJvwg5Nd9rGxWd9G+5790P1O7SmcEcAEtSl6gOGbYpaG",
+	"NBEkcW0gpOXzUHnTSOldakxdhG7z0aah9s+/utPCRleeimpd+vbX5vL8/PGTP5xdnF2cPb78wxdffI5H",
+	"61/9LtAYQTu/i+qhTfw35R1FH4RciegjLKaN3xGqxTqfuZXEL26U9+hDj0Px6/v/HwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
