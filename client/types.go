@@ -70,6 +70,7 @@ type (
 	TaskOnly                = api.TaskOnly
 	TaskPage                = api.TaskPage
 	TaskResult              = api.TaskResult
+	TaskStart               = api.TaskStart
 	TaskState               = api.TaskState
 	TaskUpdate              = api.TaskUpdate
 	TaskUpdateState         = api.TaskUpdateState

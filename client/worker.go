@@ -23,6 +23,14 @@ func (c *Client) StartWorker(ctx context.Context, task string, in api.WorkerStar
 	})
 }
 
+// StartTask creates a Task in the Run and starts a worker for it under one
+// receipt, which names the Task; a refused start leaves no Task.
+func (c *Client) StartTask(ctx context.Context, run string, in api.TaskStart, opts ...Option) (*api.StartReceipt, error) {
+	return mutate[api.StartReceipt](ctx, c, waitOf(in.Start.TimeoutMs, defaultStartWait), opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.StartRunWorker(ctx, run, &api.StartRunWorkerParams{IdempotencyKey: key}, in)
+	})
+}
+
 // StopWorker fences the Dispatch and ends its process tree. State stop_unknown
 // is a result, not an error.
 func (c *Client) StopWorker(ctx context.Context, dispatch string, in api.WorkerStop, opts ...Option) (*api.StopResult, error) {

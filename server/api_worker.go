@@ -25,6 +25,18 @@ func (s apiHandlers) StartWorker(w http.ResponseWriter, r *http.Request, id api.
 	})
 }
 
+// StartRunWorker creates a Task and starts a worker for it.
+func (s apiHandlers) StartRunWorker(w http.ResponseWriter, r *http.Request, id api.RunParam, params api.StartRunWorkerParams) {
+	mutate(s.Server, w, r, verb[api.TaskStart, hub.Receipt]{
+		key: params.IdempotencyKey, path: id,
+		do: func(ctx context.Context, q receipt.Request, b api.TaskStart) (hub.Receipt, error) {
+			return s.cfg.Work.StartNew(ctx, q, hub.RunID(id), newTask(b.Task), startInput("", b.Start))
+		},
+		show:  func(o hub.Receipt) (int, any) { return startStatus(o), startReceipt(o) },
+		waits: func(b api.TaskStart) bool { return !b.Start.NoWait },
+	})
+}
+
 func startStatus(o hub.Receipt) int {
 	if o.State == hub.StartOutcomeUnknown {
 		return http.StatusAccepted

@@ -37,7 +37,8 @@ func (w *world) bases() map[string]string {
 	return map[string]string{
 		"createRun": `{"objective":"o","bind":"none"}`, "createTask": `{"spec":"s"}`, "updateTask": `{"title":"t"}`,
 		"startWorker": `{"worktree":"path:/x","agent":"fake","no_wait":true}`, "sendMessage": message,
-		"sendMessages": `{"messages":[` + message + `]}`, "replyMessage": `{"body":"b"}`, "checkMailbox": `{}`,
+		"startRunWorker": `{"task":{"spec":"s"},"start":{"worktree":"path:/x","agent":"fake","no_wait":true}}`,
+		"sendMessages":   `{"messages":[` + message + `]}`, "replyMessage": `{"body":"b"}`, "checkMailbox": `{}`,
 		"addRepo": `{"path":"/x"}`, "createInvite": `{}`, "addPeer": `{"name":"n","url":"https://127.0.0.1:1","code":"AAAA-AAAA-AAAA-AAAA"}`,
 		"stopWorker": `{}`, "abandonWorker": `{}`, "bindRun": `{}`, "putHeartbeat": `{}`,
 		"run": run, "task": fresh, "dispatch": dispatch, "box": "run:" + run, "message": string(hub.NewMessageID()), "busy": task, "token": token,

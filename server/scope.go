@@ -55,6 +55,7 @@ var apiScopes = map[string]kinds{
 	"getTask":    reads,
 
 	"startWorker":    operator,
+	"startRunWorker": operator,
 	"listDispatches": reads,
 	"getDispatch":    reads,
 	"stopWorker":     operator,

@@ -20,6 +20,8 @@ type StartInput struct {
 	RetryOf hub.DispatchID `json:"retry_of"`
 	Quiet   bool           `json:"quiet"`
 	NoWait  bool           `json:"no_wait"`
+
+	fresh *newTask // what StartNew creates for Task
 }
 
 // Start starts a worker for the Task and returns when it is ready, failed, or
@@ -28,6 +30,10 @@ func (s *Service) Start(ctx context.Context, r receipt.Request, in StartInput) (
 	if err := in.Spec.Check(in.On != ""); err != nil {
 		return hub.Receipt{}, err
 	}
+	return s.start(ctx, r, in)
+}
+
+func (s *Service) start(ctx context.Context, r receipt.Request, in StartInput) (hub.Receipt, error) {
 	op := s.localStart(r, in)
 	if in.On != "" {
 		op = s.remoteStart(r, in)
@@ -93,7 +99,7 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 // at folders; Begin decides.
 func (s *Service) startableNow(ctx context.Context, in StartInput) (spec string, err error) {
 	err = s.Store.View(ctx, func(rx store.Rx) error {
-		t, err := rx.Task(in.Task)
+		t, err := in.task(rx)
 		spec = t.Spec
 		if err != nil {
 			return err
@@ -104,14 +110,15 @@ func (s *Service) startableNow(ctx context.Context, in StartInput) (spec string,
 }
 
 func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p place) (hub.Receipt, error) {
-	t, err := tx.Task(in.Task)
+	t, err := in.create(tx)
 	if err != nil {
 		return hub.Receipt{}, err
 	}
 	start := hub.PeerStart{Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Spec: in.Spec}
 	a := s.newAttachment(p, start, "", r.Key)
+	a.Receipt.Defaults = in.defaults(a.Receipt.Defaults)
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
-		ID: start.Dispatch, Task: in.Task, RetryOf: in.RetryOf, Server: hub.Server{Name: s.Name},
+		ID: start.Dispatch, Task: t.ID, RetryOf: in.RetryOf, Server: hub.Server{Name: s.Name},
 		Request: r.Key, Quiet: in.Quiet, Receipt: a.Receipt,
 	})
 	if err != nil {
@@ -226,7 +233,7 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 		if peer, err = peerNamed(rx, in.On); err != nil {
 			return err
 		}
-		t, err := rx.Task(in.Task)
+		t, err := in.task(rx)
 		*body = hub.PeerStart{
 			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec,
 			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Contract: hub.ContractFederation,
@@ -275,14 +282,17 @@ func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, pee
 	if err := samePeer(tx, peer); err != nil {
 		return hub.Receipt{}, err
 	}
+	if _, err := in.create(tx); err != nil {
+		return hub.Receipt{}, err
+	}
 	server := hub.Server{PeerID: peer.ID, Name: peer.Name}
 	begun := hub.Receipt{
 		Run: body.Run, Task: body.Task, Dispatch: body.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 		Stage: hub.StageAttachRequested, Server: server, TimeoutMS: startTimeout(in.Spec).Milliseconds(), Setup: notApplicable,
-		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: []hub.Default{}, NextCommands: [][]string{}, Warnings: []string{},
+		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: in.defaults(nil), NextCommands: [][]string{}, Warnings: []string{},
 	}
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
-		ID: body.Dispatch, Task: in.Task, RetryOf: in.RetryOf, Server: server,
+		ID: body.Dispatch, Task: body.Task, RetryOf: in.RetryOf, Server: server,
 		Pin:     hub.Pin{Lineage: peer.Lineage, StoreID: peer.StoreID, Epoch: peer.StoreEpoch},
 		Request: r.Key, Quiet: in.Quiet, Receipt: begun, PeerRequest: raw,
 	})
@@ -354,7 +364,7 @@ func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.
 	r, ev := begun, hub.EvStartFailed
 	switch {
 	case err == nil:
-		r, ev = ownersReceipt(got, d), eventOf(got)
+		r, ev = ownersReceipt(got, begun, d), eventOf(got)
 	case s.mayHaveStarted(err, how):
 		ev = hub.EvStartLost
 		r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, err.Error()
@@ -393,11 +403,12 @@ func (s *Service) mayHaveStarted(err error, how sending) bool {
 }
 
 // ownersReceipt is an owner's receipt as this home shows it: its lists are
-// complete, its commands this hub's own.
-func ownersReceipt(got hub.Receipt, d hub.Dispatch) hub.Receipt {
+// complete, its commands this hub's own. What this home chose when it began the
+// start comes before what the owner chose.
+func ownersReceipt(got, begun hub.Receipt, d hub.Dispatch) hub.Receipt {
 	got.Server = d.Server
 	got.Effects, got.Residuals = onServer(got.Effects, d.Server.Name), onServer(got.Residuals, d.Server.Name)
-	got.Defaults = append([]hub.Default{}, got.Defaults...)
+	got.Defaults = chosen(begun.Defaults, got.Defaults)
 	got.Warnings = append([]string{}, got.Warnings...)
 	got.NextCommands = [][]string{}
 	if got.State != hub.StartReady {

@@ -1899,6 +1899,12 @@ type TaskResult struct {
 	Task     Task     `json:"task"`
 }
 
+// TaskStart defines model for TaskStart.
+type TaskStart struct {
+	Start WorkerStart `json:"start"`
+	Task  TaskCreate  `json:"task"`
+}
+
 // TaskState defines model for TaskState.
 type TaskState string
 
@@ -2174,6 +2180,12 @@ type CreateTaskParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// StartRunWorkerParams defines parameters for StartRunWorker.
+type StartRunWorkerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // UpdateTaskParams defines parameters for UpdateTask.
 type UpdateTaskParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -2236,6 +2248,9 @@ type BindRunJSONRequestBody = Empty
 
 // CreateTaskJSONRequestBody defines body for CreateTask for application/json ContentType.
 type CreateTaskJSONRequestBody = TaskCreate
+
+// StartRunWorkerJSONRequestBody defines body for StartRunWorker for application/json ContentType.
+type StartRunWorkerJSONRequestBody = TaskStart
 
 // UpdateTaskJSONRequestBody defines body for UpdateTask for application/json ContentType.
 type UpdateTaskJSONRequestBody = TaskUpdate
@@ -2625,6 +2640,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/runs/{run}/tasks (the `CreateTask` operationId).
 	CreateTask(ctx context.Context, run RunParam, params *CreateTaskParams, body CreateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StartRunWorkerWithBody Create a Task and start a worker for it, under one receipt.
+	//
+	// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+	StartRunWorkerWithBody(ctx context.Context, run RunParam, params *StartRunWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StartRunWorker Create a Task and start a worker for it, under one receipt.
+	//
+	// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+	StartRunWorker(ctx context.Context, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetTask One Task.
 	//
@@ -3442,6 +3475,44 @@ func (c *Client) CreateTaskWithBody(ctx context.Context, run RunParam, params *C
 // Corresponds with POST /v1/runs/{run}/tasks (the `CreateTask` operationId).
 func (c *Client) CreateTask(ctx context.Context, run RunParam, params *CreateTaskParams, body CreateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateTaskRequest(c.Server, run, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StartRunWorkerWithBody Create a Task and start a worker for it, under one receipt.
+//
+// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+func (c *Client) StartRunWorkerWithBody(ctx context.Context, run RunParam, params *StartRunWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStartRunWorkerRequestWithBody(c.Server, run, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StartRunWorker Create a Task and start a worker for it, under one receipt.
+//
+// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+func (c *Client) StartRunWorker(ctx context.Context, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStartRunWorkerRequest(c.Server, run, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5270,6 +5341,66 @@ func NewCreateTaskRequestWithBody(server string, run RunParam, params *CreateTas
 	return req, nil
 }
 
+// NewStartRunWorkerRequest calls the generic StartRunWorker builder with application/json body
+func NewStartRunWorkerRequest(server string, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewStartRunWorkerRequestWithBody(server, run, params, "application/json", bodyReader)
+}
+
+// NewStartRunWorkerRequestWithBody constructs an http.Request for the StartRunWorker method, with any body, and a specified content type
+func NewStartRunWorkerRequestWithBody(server string, run RunParam, params *StartRunWorkerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "run", run, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/runs/%s/workers", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewGetTaskRequest constructs an http.Request for the GetTask method
 func NewGetTaskRequest(server string, task TaskParam) (*http.Request, error) {
 	var err error
@@ -5895,6 +6026,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/runs/{run}/tasks (the `CreateTask` operationId).
 	CreateTaskWithResponse(ctx context.Context, run RunParam, params *CreateTaskParams, body CreateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTaskResponse, error)
+
+	// StartRunWorkerWithBodyWithResponse Create a Task and start a worker for it, under one receipt.
+	//
+	// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+	StartRunWorkerWithBodyWithResponse(ctx context.Context, run RunParam, params *StartRunWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StartRunWorkerResponse, error)
+
+	// StartRunWorkerWithResponse Create a Task and start a worker for it, under one receipt.
+	//
+	// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+	StartRunWorkerWithResponse(ctx context.Context, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*StartRunWorkerResponse, error)
 
 	// GetTaskWithResponse One Task.
 	//
@@ -7565,6 +7714,61 @@ func (r CreateTaskResponse) ContentType() string {
 	return ""
 }
 
+type StartRunWorkerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *StartReceipt
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *StartReceipt
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r StartRunWorkerResponse) GetJSON201() *StartReceipt {
+	return r.JSON201
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r StartRunWorkerResponse) GetJSON202() *StartReceipt {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r StartRunWorkerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r StartRunWorkerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StartRunWorkerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StartRunWorkerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StartRunWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetTaskResponse200Headers the declared response headers of an HTTP 200 response for GetTask
 type GetTaskResponse200Headers struct {
 	ETag string
@@ -8409,6 +8613,36 @@ func (c *ClientWithResponses) CreateTaskWithResponse(ctx context.Context, run Ru
 		return nil, err
 	}
 	return ParseCreateTaskResponse(rsp)
+}
+
+// StartRunWorkerWithBodyWithResponse Create a Task and start a worker for it, under one receipt.
+//
+// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+func (c *ClientWithResponses) StartRunWorkerWithBodyWithResponse(ctx context.Context, run RunParam, params *StartRunWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StartRunWorkerResponse, error) {
+	rsp, err := c.StartRunWorkerWithBody(ctx, run, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStartRunWorkerResponse(rsp)
+}
+
+// StartRunWorkerWithResponse Create a Task and start a worker for it, under one receipt.
+//
+// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+func (c *ClientWithResponses) StartRunWorkerWithResponse(ctx context.Context, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*StartRunWorkerResponse, error) {
+	rsp, err := c.StartRunWorker(ctx, run, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStartRunWorkerResponse(rsp)
 }
 
 // GetTaskWithResponse One Task.
@@ -9602,6 +9836,46 @@ func ParseCreateTaskResponse(rsp *http.Response) (*CreateTaskResponse, error) {
 	return response, nil
 }
 
+// ParseStartRunWorkerResponse parses an HTTP response from a StartRunWorkerWithResponse call
+func ParseStartRunWorkerResponse(rsp *http.Response) (*StartRunWorkerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StartRunWorkerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest StartReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest StartReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetTaskResponse parses an HTTP response from a GetTaskWithResponse call
 func ParseGetTaskResponse(rsp *http.Response) (*GetTaskResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9872,6 +10146,9 @@ type ServerInterface interface {
 	// CreateTask Create a Task. Nothing starts.
 	// (POST /v1/runs/{run}/tasks)
 	CreateTask(w http.ResponseWriter, r *http.Request, run RunParam, params CreateTaskParams)
+	// StartRunWorker Create a Task and start a worker for it, under one receipt.
+	// (POST /v1/runs/{run}/workers)
+	StartRunWorker(w http.ResponseWriter, r *http.Request, run RunParam, params StartRunWorkerParams)
 	// GetTask One Task.
 	// (GET /v1/tasks/{task})
 	GetTask(w http.ResponseWriter, r *http.Request, task TaskParam)
@@ -11257,6 +11534,56 @@ func (siw *ServerInterfaceWrapper) CreateTask(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// StartRunWorker operation middleware
+func (siw *ServerInterfaceWrapper) StartRunWorker(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "run" -------------
+	var run RunParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "run", chi.URLParam(r, "run"), &run, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "run", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params StartRunWorkerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StartRunWorker(w, r, run, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetTask operation middleware
 func (siw *ServerInterfaceWrapper) GetTask(w http.ResponseWriter, r *http.Request) {
 
@@ -11608,6 +11935,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/runs/{run}/tasks", wrapper.CreateTask)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/runs/{run}/workers", wrapper.StartRunWorker)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/tasks/{task}", wrapper.GetTask)
 	})
 	r.Group(func(r chi.Router) {
@@ -11697,166 +12027,169 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3rctw2uuCroHq3KnEdWjc7Plnpl+1kJt6Jxz629/hH7OpCk1+rEbEBGgAl9bpUNU8zDzZPsoUPF4Js",
-	"kOyWKMWZzZ9Y3WwQ+PDdr19nuVhXggPXanb6dVZRSdegQeJfz7m6AvmRMv36vfm7AJVLVmkm+Ox09ou4",
-	"IqXg50QLckWZJlSTtVD6jBSwpHWpybMj819Gjojg5YaUQlyog1k2Y+bnX2qQm1k243QNs9OZWWG+VrNs",
-	"pvIVrKl531LINdWz0xnj+tnTWTZb02u2rtezU7fybM24/eAom+lNBfZZOAc5u8lm14/PxWPz8WN1warH",
-	"AndOy8eVMA/J2emSlgpustkLcf3WnHz7kLLmp5/qo6MnOSvw/0CEJAVTFdX5qvOVP1pF9ao52UJcz7KZ",
-	"hC81k1DMTrWsIT7lml7/Cvxcr2anPzbHUFoyfj67uclmL2uphNzeG4drPc/xSyKWRK+AVPQcyAKWQkIf",
-	"oO0PZj07+OH4JLWFn9yBA5QS5/RA2fWwz56m3vSqgHUlNPB88zfYJC4Evsz/9Y9/EsoLcvKM5CsqaW4Q",
-	"Npx3BbQA2ewrWvGxWXKv7fzK1kyHA3dAWeKXnfUsPp60sPN4GztvstlrUIqewxBM1/aRu4H0Xc2H3iFr",
-	"frf1P1B1MfQCTdXF3d5wexZ09HD8xmxUgqoEV4Ds860UixIQKrngGjgiEq2qkuXUnOCwsk/8x+/KHOdr",
-	"tJX/KWE5O539j8OGPx/ab9WhXxff2AbIxxXV5Aq4JldS8PMMyeTKfKgFKQQxLOMAQeoWa9g8sn8pKpCa",
-	"2f3T8Lk96m/+SrIZr8ty9nkPDmvXmjt8nrNimmVT6wXEweuo1zDPxXpNebGNPxZclGlFBM8IVYRyQuV5",
-	"vTYgvIRcC3lGYF3pDRE8B8NjJRBmn8MjIX5pWKvkBtwHVEq6wb9XEmjRt13N1lDMRa2jbxdClED5zGKX",
-	"p6Df4pPHy3pIz1Igj9+wBZzPYbdi8Tvk2mzoeV0w/U5cJXAjtyBMnILqFi0VVMNj895Zl7Kje24tgMRy",
-	"rZOLnwMHSf27twh2WweoJOM5q2iZWK4DUmqg4g4W/7D11hSYXhix9w5UXeptSK1rHfY7RNWv/XMOb0ur",
-	"kbUR9g0HshSSAM1XxN1sRhg3iMkkEbLoYOTQG98D104GbeNqBzZ+R1lzniQkGC8MaLegkAtusE3OtbgA",
-	"vn2wq1VuxPoZMSzA0hrlwpAb8T8lK6qIphfAibgEmREFQBTkEvRcaaobBLsLR9kbwWTN++i5tbnTrzPg",
-	"RnT8NlsCzyGmuB6EdEu3NpV1QZm6hpcryC+QTIuC2ZO+ja4Dz5ptUfTF9rX8BCW7BLkhrDAShOYXXFyV",
-	"UJwDWTKp9IEVkrH0XjPu/zzOtmFSeoUqyNYfRjQl+4lKcW/gVvJfwBnhcAnSyjqmiARdSw7FzsTgCOGD",
-	"efkNHuqV/dnxs2027pWHu+sMfZfXx02iG5hIhOaU51CW8XKN0EFs44A8cV4Kpfseqnn8VXR3hcOgqUU+",
-	"QmOfm02J49vx5qqkmz5wDXCDQelucYrx8/kCVszqKqPMp49dxDCPAObvKTrD1muzNoa1NYYGVbbxYkQw",
-	"vLRaRvvW9tCbOn//ZNX7bfpYMih7mLGoZQ7Jry5pWcO4fmDX9o+HFVPH9fZyQhBKoBqK+Z21JG9u96Eb",
-	"XLLCyJlpqA6umZ7nomgt5xHxFuuJWudiPdHmJFAVK6N3W0vLzVwsJ1ptSDmQl9a6GtbR8Cl8XutyF8QZ",
-	"2m8SrcYOEfSXoY16jH+PDxuSpeoiffYOWcWI3Pwsa9iZV+7cNUd3FKCYxXTVglWDakN0+hNoysptai0i",
-	"Ot7l9GZNsTCb2kmuvIkeRajkwCo9ihOaSv3OPdsHzVl7I83iQ2B4a+RkLxD2kLkxPLq8O3JbTkFkPedH",
-	"eRe/aujc77saujIgttsxlvXGYqHU85ob6cjxb1FV9hHzz/ibOs8BChSTS8qsvMTH8V90QXkheNIAyGY/",
-	"ryu9GVXdt07ys5RCvnT82Z+C8UtasmLuPRroCrMf/W4pycJm7j51RBfAaZRZVi7E9ZyuF+y8FrUKJBc/",
-	"Rc+BG9Dkgi/ZeW0/rErKo4VXVEd/+W1YEwZpdC6Wc5WLCmITJ3qJkOyc8flSyAUrCvxVBfjIpbjAJyRU",
-	"Ys6Fnp9LyrXdBGUGsPNKCrGcr5laO9owjy1Fzf2Z47+RBcUfBA4Vf+j9Kq3PHLjiz77UoFBNij+8opft",
-	"X+JRWpsAuWaclu2fCXmhJUQ/nQs+DzwwACB+vrOuAqW6uzFQBqVbnzF+yXR7j/aaW5sUFcs7UNErUeBH",
-	"tCzFFcTrR/APMEayoosS/IfI7SNUoSVS4Hzh3hBww1nRSJklzL3S63RakHO4ZgpdFs4TZtCzZLmOb5Rx",
-	"mmt2CTHEA5Tj/fovF7XaWOcZan8O+PGjeJX5inKrQOOfSgsJ3Q+L2nqCobkpo7JppjfRo+49zQdaUm7N",
-	"4Jg8HCWHg8W4TtcwR8dJF4XQs9m8vZCUccvSEEEDAPGvpTm//0PWPH5SgmJFTUs0Moz9ikw63sSaXs/N",
-	"raA4UnMJNF+1kAOuK3cUh3rNB+5szQeVhFxwyx/ngcVqIeYllRguqbmqq0pIoxKsoWB0jiwzm62E0i0m",
-	"UrIl5Ju8jHEupxVdsNJcRLSQ2azBTXRhQERfPg4koaSb+ZdaaDqH6yADzNERy7bOvqiLc9DxsyjaLJwl",
-	"rIVGSBv1bl5zeklZ6UhlVS/i6zL4ZZjR0sjOIOuV/9upQEFGpQTPXw3TVAn/Jb2e23OqtIVvuM6e5twl",
-	"yEX7Jy3B66QuXrS43iS3O+ittOv7rWWtM6T0gF+ASr0Aq1rv4TOrlVOYEmEFvQJi3oluy1woTZQgSyoz",
-	"H6QiT8nf2AtCFfnf79/8/WDW3VdbbTcC++AdvXodIoKj+pGWNUSOhWUqhoxbvQCoVNgwSLKUYk3OBePn",
-	"RPAmmMYFx7Cyv6xKinWlkZ3JNUO5EogCZSyHtJOz/wJ6/V73ay4PmiQ0rTT/wgzVbdI685ReqokV5gGr",
-	"tM+hFLmQxlTqX+qF0aZrlYoB1EkO06jscyPCd/S7xxDezU2/66NGDVG3dMCpmf99tnWuaM8pyK3qRcKf",
-	"BVTXEvbkr0vGz0FWkvF0FM1Ijx63hA2Pp/wVhjNP4biyuhBUwprVO1yI/UXPhmtZpp16IFU6RNm5NQcM",
-	"d/Tmh3bpNjCjvbQPkjU31QLV9kVvv907ZtNo8ap43RjfbeRgxQheNFGMkxGJaZZKvh11sZfoXNk3oGT0",
-	"//m2dhDFi54e/a9n2dC2o3SQgNw0EQr6sAIiRQlEr5giq3qBgULViC4rlGLhtRLrRvFOqhgdzScEdo53",
-	"Sj5b17puRZ0jX7/WpQsfdcNtceKc2W1/eOnHZ0+7+zjGP3eJMdlr7RO2VgFPCOGikKDUvtyo6za+ixfa",
-	"WADq7jxojEGeB2V4SGY7lfkmmCx7xoFrhTq/t2tG48HNWxxQs+hKuowqglU4T4rCbxMDu6LSGB574UHy",
-	"LGNho1/ZJXBQLRPByVK4dkZYzS9BsiVDyyhFx1612sLnhSg2yZ1PFqQxinSaMw8nLlV0UwpaDJgWCngB",
-	"klCt0Zh0iRNLIQkXesX4+cFkBoSEqtzMtXiAkMiXnTUCWkKat6raYk8SI7fTr+5ylBgkW3i/R7rBUGqX",
-	"gYnDI3yhW745Z2bRuMGZdjpYuDwPtBZ2p2jObe2Fj3vsIfJva/W8B150si6cYPN/jnCTQcXaveQNLzcJ",
-	"48O7DSMO86WG2jq29VxccTRm3XOQCJHXvPkyqUc0/GdHC7Ab0GyrtQWL0XuyyEmTaxy5Uv3rBuCKl7cf",
-	"nvQy3o6VPpwYbCReCWq+FgVbMpuRcSst8/goVpya7BCzuhYcOuud/JBazkK5V9U9Pjp5ureqG0XJ22Ig",
-	"hJgyYt2fREgSp2dEb35yku0hYP4iAR4bDtz4qZ5ZR9XVCji5kkxr83+mV6LW5GrFNBBVUUzYKwionFag",
-	"7s+bZewJqeeYYb7TNcug5LYP+pxv0PF253NOc65BsdWE0scooiXhRh8Wdyx4OSOGqqkWUmGJTxvxEtUs",
-	"LmS0E0F5Meq5sg9SGIJswmpGua1ZYVDfpQpgkNLcT+lD3yvKC7FcJplzcOHeD7qiarqZN0gYfKdUqXaE",
-	"GD2o/HzcDMBvBxjyh10BF1LFd4ZgEz/0jvpccC1FGX2Tl0KBDbGyvEcjj2yOtmQYya5zsaKdnJfNs1HC",
-	"Wwpsb9oJG13Hs1Gw1654o/F8g7IBdbpw/xiKrUydPVVSpeei1lWt/4B8IHy748N/wNsZv2iZgyLHcFld",
-	"Gc2l7wb6c1dtlswfklhVSZE743ZIMQxGcMyu2lz7xSYK33yniLjiBH2KB9HuA2tL7X6y+NLEWiledwOq",
-	"LCbILULYws327hwaxPSY5Ae4XjquM2UYZiyDc0nLckHzi/mU+Y1oz+zlfa+kuGTFVIVge6c9hrRdT/BN",
-	"/kOUl5Ekepc64ZMq+sIayWBVWHgP4nS+5P0yJTv4HqKniZM1KBrvrrvvnsopLWueG7t/h+IyXCT+SWoP",
-	"EzgB23FWd9Xb9xbhYJTxGWNyFpU1ewWmSz7RjlPHeQvJGshburwncyBO7Ki+TeQPk5X6KixF2SLOdlQl",
-	"REGS1Nl1h4dMrApsFZlBlia5by0uexwsk0YUOyjqDx/CgyFc2Ha3x454BEq4myaBOYodjvjgDDI+L4pv",
-	"JOLmNdf9Kr3uL3zmMXW//SDjSIUOXcRwAblYQysPRrECIldGtAUXdY6N2KOnP47soYNaDqFslLlXGzGo",
-	"0Jee7nXhrVpLDrn+Q1Ra1L9Ayql0JKVb5vkdl+qE34LF0JQzJe1vl3NplMr49wWTVp+WcAlSwbjlHspU",
-	"w3L+hC3IZe0rTGFFBeOKBkq0FD+bOSuqD93Squ/kaUhmK7uHCuxpRhQKu+R4lpJZbMqC7btex2AQNOoj",
-	"0eH3Sw2yrw51m6V6Nj60yaaOAGs3PdtJ6CV9dXarPlXF3klUBzi0j1AvOOb1cdVAMV1iJbChLLqGufux",
-	"kdAeWtmMcVVBK6qRMggSmWFMlzsUCrrYvH060kjtTlNX/F/eKfdnbMLxYCWNI0HzVARmVFP/EkF+G7UG",
-	"YtW7FMX5a02beq04b1O827aJnMSIvLb+mCOtPkY0TL+1B+L1fv+78/tAEmM8v1l6nO+3LyR26AaTw8LS",
-	"1h2UQvWYHO+gKje3jHqO6am9kaDOwXG91CnfQSXusfL4wtWne9idY/HDUpRFTyJdv2XpongJnl6J/iwR",
-	"XVe7+P/tEsFwc02pcPd9UNvf5uqxRXqPumWLjVot7rQe2rZdlyG3cX0TX9p31gei/G1zdIjqEXXHm9HY",
-	"so4xajeLTduWx9LV+AESGx7T8t5ZRaXP1PN6TDKJLZRGJRNjLUcjV1QRCbmQBRQYw2aKcIH900CSC6h0",
-	"2tSdjG+IwNe298gKIpauU9kKiDstWdMC48+u+u1gkhY/NmbdK/OHtc37MEi7HQ6XtYLilDBNgJvL8kkI",
-	"lBNYLiHXeH1ruiELIFoyc5/nlPE4vbkp0GsKk93KaPXyHczVVgi1gVrs0LK2a4gstarwW5iZQnnfLa8n",
-	"n7vBVYO/mc1wvFqxMurD5kuSpghlpU8/i/aZptsmRLFzj7Qe5OpKVl+saYApKW9Vos68bGhVs1Z12qop",
-	"o0TaXcMZ3rc7ZdCnX48eRsUL35zGdzOwLlaXIomrJy+n5veoCO3dK8xuzNU4JVQECVzPu0bHg1Z6NTvs",
-	"dB1rb27UvHhX8xdYsL0tr5oWcYLDm+Xs9LdhlPQ95W6ycAqEw03HWemf26eX1G2UgHr0cYN1CQgbKg57",
-	"HNYFan6rkpsFS3W5pLUW5HtXCfPolJinCCWuzSLRrmXaUgKcEQnm61Osn0FR7B8TlyDPkN+eGrUhdOXb",
-	"gI7EjnkXcsyFJdieGtAOKeyrFG9Ryrb0eFdzezKsCBIcCLIJdRbS/Z6QAqBKdLAbJpVm4z0316fB0bpw",
-	"rYR3UYRD682Ez8Jh0bxHgXhje0HntCwxGcQ9npErlJraQcfog9i2gSw2hOlYeXAlFr19CkOni5Q6ep3O",
-	"7L3PPnA7sN6ad1vn7Vvdaft4R6WwnSXbZ0zqO3dhHR7imUOkHux7KKuu3sOVg4cas+nqnRw474EXvSZd",
-	"X53PiN/QlZ20iehtSXNwnVWNKsoqBlx/p4i7hzNy5HRRWy2ApTe+ZemqXiSL90YwbKvwY6p6Lefdmm87",
-	"O6dsuzYc28+hsvVarrric7ZTfU669KEj4NziGQktVTKC1S7GdpTwO4bSWiVSxOaIme/tLTZW0r2VVXir",
-	"yZ9jRAmI2/NuZ6+ThhLQPmScULIwVoDh80IB8Ysb2W6QGL/8DlPWJ6Wbe8HyfzuMfTCsSqOSt7/Szsuh",
-	"lJ/OzIm6LE8RnaxVzvg5Jk8wraBcTk89nfSb9OGch7R9Nusp6bO1VkJcuKZVQ5nmsHcvUcyLr6t5JUqW",
-	"b3ZDNeyWZccC2O4+5oNWMzUDMts9rvHrJNvM9Wehp70btgA5gCpKwosgtHUqf4bkdcTdCRPldmiF7NFJ",
-	"0HV6TajBY+HC8P3tGlhaqOzjunawSzXkwPuZT+g8nDrR5jZqxR0i+rRgHJSadynpbtzdNiGb++Zs09zd",
-	"tD1cLasaftw8tO1qHuIgvkll4APdjl9Z09IyKcZ6m7XaDtCi1rvnmUyQGBzcTE072HRcvEPjjUs6pAl7",
-	"J+kWzrVO1pB7Eo+yhnF1iLmTuNUmiQgWY8qeFlVv7yvXAdF1tU0LrDFm+KfmF676Y9541BvRiUVtGCcZ",
-	"KcK6J/ZwO+Hi8GLfVmQey7sosQWiHizuomcLdwcR9ANVF/fZzRyMxg88Z/um2rvSxHlvLsGK6h6K0KD0",
-	"PEk4dwovYqPa3nlEqVrkqKuH1qXRqZ15qiibKOg5JMWw627ymwry22c/GZTZoR14w4cV5Dv3aOvJxMtm",
-	"dVVMg5K2dLfPrmPLzTxfF2Otx3YRl5JpmIdLuKXETPRND/mH5hYjkRmTWpIMAqJ2AroRaPtYxK3CFr3E",
-	"P5ZU027hMM4bxgshHLOIGzec/JgKXwQiH61jDzcbPAvFJVMC22sAXwrZUyTtia/j+HHRi2Pymr3A4MVw",
-	"qGSUtkJdxpPjH54826EyI5DeyNjImIIaPTUXsoiHAX7OxsgrRoIffniSAnEfCe0bVxrGp24yv7mfPjpI",
-	"N5vRToiOcc0kdfe+64Fc/qEt5k4qkz3GDkxrF6+/WWzKRK673cMOmtJAfqk31UJ3UNvNbV2VoNu+nEUp",
-	"clv81nR2SZGLeeH/QdY8ynfXjMefHnc58TQ8p9c8TR5z+HC93Gas0mrrXv7bOkhHokf9VQa9ruORwU73",
-	"7gS2IruJKjT7SaHnR8r0Xygra9mTd7UQxYaIJaF2pCoG0V2TISyhIEwrO/2NLDYatuMJVVOvstsY047L",
-	"132e3DzW5aGLcd/ayHPXwmNMp1hQtVvDJ2NGba/Zo1fktcSUhYLJNNRDtN5WlQm5yTBU5X6IGX/eB9HJ",
-	"Weh5pWEwJd3MExnK6QPtmsrMxdxgRk87jcRwx7/TNUbibJInJRWAPCO2c8ppaNk6nonhEz92Oo1P1t3p",
-	"QalVe3CKjbSvbIvvHndCMyhq30LU/pTubMb4CiRLZ/HFZf+jzZ2G3XZ7jlIPmYhbl+sQNCMcrh7nK1YW",
-	"9p9aVI9LuIQyI6w4/dc//pkRo4abfxlcoMSl5e+noyW6JeC2hpiFqPbkFeeS5pBs0PsC9BWATQqoRMm0",
-	"7QZm/kRFviDAi6br8GJDSlrzfGVbD49cwrjiHd/oyCRswztwl1KIZbOjJ+ONhW87t/JjhCKdnCCq7Jxh",
-	"lvbEuNzWe+3EOlCDgow5zEWZyg10q9qW5C7GkD+0uErWu4TE4fgWksceTer0N/xABoff2+5GR0DBMcOj",
-	"WXrM+LDtm2vJ9Oa9eYsz5PqmGNdzw9++923xHmXkaiXtZ0YJBvnIppwU7jkOxPuGH/lZ9ChRgUrbBsZu",
-	"Z6V1ZQe+M74UaRXi+dtXRr6aNY04JT/j5N6QBoId0ZEnrHAn5FUB60po4Pnm8d9g84l/L+EL7svwtJNn",
-	"JF9RSXMNUmVkbS4HUwUxt7BkwPWjUyKhAqoZPyc0FG3UvAD5iaM/00j+C9i4ebzKZ1PFif2YvhK2eeBb",
-	"tREtazgj9BN3xR/E9ay0432xksH+tDte6oB8dAUT0WH1Cj7xVb3AgyhCcVfmnH5nTBPG42342oeDT/wT",
-	"f94kvKIK867mhrVegnKpD3Yr5oX+7r9TBNHE9otkmBhmd2F39JFewqpePH7pEmy/Nz/2Et7nrtpUTaYI",
-	"jr8iWhj8+cSj39pN4Y/dEG33WlxB1pxYqsZtYOqvPfEjPBfWeytCJRCXgWBOf+h08P/4XQnbA5NQonBM",
-	"F8lFAQfkOSqs9h04QP8TV8AL1WqUaTOrmHvijLCl+cPYEsqZEub3mfV8Y5G0OenJ0dEn7qUqGiNMka+f",
-	"vF3waXZKvv7rH/+8uTn4ZOc35eBqSGzDoCUzTGT2vKL5Ch6fHBx5ltj6rDEtcYKVHcMQHLezY1tQDJxW",
-	"bHY6e3JwjOsYnooM4HAFtNSr/4vqAqBwCgUyr4rZ6eyvoH/BR6L6EfzlydGRa9KhnSprbv+wKqn1J1pe",
-	"luL+GCaJif6VJoUA1WJSs9PfPmczVa/XVG7skGyPecTFiBzdqQPyd4ACi8ByCQg7WiKaKLpRvo84gVLZ",
-	"Jij0XPmJFZ/NKw/XoCWzbsU+GLx2j9wfEAzn8xu5CXHaPkkRdtEyPxtwvZVibQBWK4JEaTWO9PHRqzGI",
-	"Ae+c3+PeEeC2594BacIwDaPV24lW3/9w9KQhbhxDptC+04pgjyOceWV9Bo/SsLs8PowKQfrg15R0jEAw",
-	"5l2/Oz9NA8eR3GSXsN+DWy55+Y541SlJsPa+oa5QXiEbCWP5d8T0YxhionQAYns2axKOvzKlf4qnolZU",
-	"0jVobL7y29eZwbrZl9r2+3aM0lmkAYJjFRLpVZy39K7LuGqELbqIutelL6U56OFLq9/t8OSvOMzv5vM9",
-	"4lxr3G4C7d5wIJVrBX9HvGsuHq1yo56h6y7GqDAZbxupDr/6f98M0elPzdDhDnKNALuBhKTrhwH6MLXH",
-	"g4vvCPo3kW6f2dJmwyCxbSFxXWeNlL3KbDU2Mk8qNXHTG/e/okM3WhhtM9fwtn1Xz+0DH317vjvd1jgt",
-	"RRbG32Dj7hf16heuF8YkV2tnJt/c3NzcI/5EGVoJ3HnuhzobRu6zcu6OQ39ll7Zgy4Oe1NUBec/OOS1R",
-	"cWtUugJFiv0QrL9pT+xZxVMwqzqRp4JhrcxohlgGYxPBS6o0Gp12iFmGlpTChgJoUcEandlrq0MI4qIW",
-	"Gblyn6COj2onwi1ongfkFa60NayXCJ53wGIUDkwCO4hL1RHn39a6me85BYOaHoGb/d0zEnfnbKa4IA4K",
-	"vjvqvqebRttx/RSNJFeW3Tl+aE1Do2YfkDe83LRu1TWybma37YnQtjF0r+Ay2rnt9TwBJ2wDselRHHsr",
-	"aq5ZSZrvrN1tzIgDdPxvqz5NS9xwvZ1K2127IW/v8cVGgyJi2fgcLLzOzLUYehJODQmDa5UggD4l6y2L",
-	"jta3fz8ZuaUCWq/yDydPT378MZ5el3Iz76zY3afqEDUEv19t7UOrhzu+NUP88H43NMYM5YgrdFndgiiU",
-	"i4d4BaF9mJOjIzsAxTxWWXHmkk29WMvIydGJfchsCVDycCMTFmB9YgX53vzcJ58/2ubJRpj+mykhUbTp",
-	"D9VE3jcXF+khJ0cnD/T+N7byIBRU3p0q/gJdcY8uQ46oB9c01+UG1WevDGkJMEgZbtRur+MOnYH3J4TD",
-	"iOQeI8Rs7+5g+xi6H2CBnpO7K3FF1nW+QiYvykL1+mdYoQ6/arjWsem3lRhUglH/jk+iYIEdH47eWzhn",
-	"WK6GYia0eUL3eUY+UHWRRXf6kyufzyIV0cVpbB0vEu0ZcZFN1Duf9a5sHmvWFtKHRtzzzhj25fwIG7cB",
-	"Zuc6tdHi5+uK8uJV0eM/ccE27/iw/fObiJOWNQw4QqKQ93aGwr2Ktma6cA8uskLZrh820H1l9Hfq/FhM",
-	"G4uVF8oVVfOpZCArlH0D5YQuFhIumY1h5ZTbV5o3NpO79FXbRWYxJSJ4V7RvJOFCXN8c5ivIL/rN5Jfm",
-	"69eh4cJ+AuqFuP7WZBOe577FEr5kwEK2BehkOkx5nl/YgFutEScMn1lE4sHGuRy1X6ONmhE3DwYx1hiq",
-	"S0LVhess59DHIEs/6sR9R3r9rZPgTkqhXtvWwtvmQAVwgYVBfco/XFclNoB2KS9Jh+2msgPMw/L7TPG0",
-	"w0xbWdTPUvVSG4y6LYXciUS+Kc/tLzYh7AFMAWOcPhbGInZJaFa8OWzMiCiL4Mw9I9jy2gcQ1AAyR8ib",
-	"NgCex9Z3FBYsIGcFqDB3GOPIrivKKdEiNgbJO5tSR76PRs89IhygIK5OJYu8OrYbpatYPSDPiW/60DgH",
-	"UL2L0wX++vMH8q9//PPQfpYwMIAXTf+//YjwgZhya/ZtO0ElzLpsofHxdBp800UngcU/1ZIuyg0JHTAm",
-	"cAYBthxz6Gfz/2zeJapmRl2j4drH0ffwq/vXzXDs+Xb37373ADGJeDJxb2g7TAWeIB7hVtsHwodNB/o+",
-	"QD/3fcjvAudx/m5f85Ey/fr9/d6LO1DPlTg+hEis2Roei1pPYa/FaZvuHVrEdLHtIXVa8ogGs32n0rcv",
-	"T+u/2N18GvL5ZnRg27H9353RWsyNkCazjiBeED/k1SCVrTVGSW7UCr4htnGZ5w8kJJYZFWQv1IrKXfr4",
-	"xX+HUpX7xayHYBXtqqIejuFhMjGTWIk1fKf86kTwIFV7WYUCrjt+4/SNni78/P+0nvgzzVdBnrsOm2JJ",
-	"3r55/4HE6xyQV9bvEsVBfGYZc+lCVgHEkTJYFaAI0xmhyoYP7Tq/Pfl8sBDFZlDVU9+4rvfCphY8LA/C",
-	"lz68tldXhtEcHx1FPjaNkduM0LJ0fri19wdktteiwSRZtKN9bQStKDNG7SHjl0y3LZmOEwfTXl/hY98q",
-	"XtjduaL5B8YL++5hxmWBPIXyuVxadcZc3wHBijdRIFdQK3HFETHOLP8q6QY/xJxsbGzfJBsa/KigZSLY",
-	"mV8NfvipYr3OmbduSNi9yYQwQ60HqnaLEwj7srRrpcCR9aUAFcVbuIW2/kAU4SdfPjAxRAPhBi5t6kja",
-	"8Fs7kbQzm8Nt2R/xpdSh/sDF42tuSWaKXGjKZFPWEELP5/TSdwYvYIwQD7+a/w2a6WlsTERV3Ky8naMq",
-	"DxlHiaZ0juDPBFa8WSrDrt0Y5jXgaXIIS8YvBm6lNYirl0X+VzRTq3MxW73GjXL3ruZnWCiA5kRZ9uWD",
-	"7J9X3El457aVu6Ya3AsZN/ZLbwKNbwu30y1uzWv7c3mnWzPd7tc9HRAEx/bY+Hp/hnFbgwsToXrR750b",
-	"8LSfhPqm7iJM2LrvMME5UxqMDYVgZVr4+HUTDTXAHFQI3tn5VN+kQuDHsj2wQhDNDuth6AHemwnv0Vnw",
-	"dl3rYsTCIGLH6x2Q50Q2V27kozWsdS25saNtHWPy/gP12eD44Vf3r5vhCiY/BGlcPscDk75BEd0esNZ7",
-	"qbZx8TR5DG61TupJaPVh7B5/HcP5C37cQj/HrPmfnWHWDyG3DJz65ZSrrcp6fF4vGC9UsnrLqMVhWhI5",
-	"RqdXPDwHM60IxQRoP48l9vMz5bMs57bmy2hzkZvMFeZnpOYlKDvSxRI+/sv5UJrC53i6DzTsYbvCDLO0",
-	"7H62PWvWL/Gu5t+sbAhzkh5aOvjxVv1Fg0EhX4T5VXdF3peukNuO7zGGmVnfpQQ09d0Nj+mvGzR/HX6V",
-	"NR/m/re4eqTje4+cPlDZ5htr22QIaE89/q8aGwk4gGM2ou1UgDpxdPO73MKhH92V1tEM57nbZfz/Vaz1",
-	"x9DnC0B/jeva8F2DMQfkHWXKdd+IBAWGPYDn7pulkOsmjWcn6j0MXRl7VYMPrsniHTDn7pZ11Av4z2ZV",
-	"hxab91/7YbEGL8yPnsJoiPnXhlyBBK8JxLhhUaDfwLNi44Mtxv7T84+oy/ADC/2oC2kPW/FNT6eS82a9",
-	"A/J3pwdidbBK3bxjC/jn4Vfzv0GxfitUsGRw74I9NM8dAPEZ8u2fP1DUjdGqYhgGV7b1vW2wg1szD400",
-	"1ZhGS8CrShOlD6R3xzzTYkMkiApcXySzBE59XqAcUcQ1jbXFD+ZpNO8ViftlE0U3ByEaYId6YzJoCUtt",
-	"DQLyavn4tUsBAKejmOfscG3MExDWte9A6DyrlYRccNs1b267eWzbCLbx7F0xan/usuUaNjfdIIO/DpRc",
-	"Fh8a0eXhsYcreue2ZffI9VyP35243tEDc73geSJcXP0BJPjSYrVlmd+55j1CZi5yzEWTB4PKudmpMcYz",
-	"33dBw46M9dBXkw3UUB77nlneAWQn8uFrrNlOi03mu+oKSb7H511j1UfEz+o5s6WWPgSH3dSaJV0Bpkuc",
-	"Nuu6SGGq3pJKfcuCyzuR6T0XW1KpHzylL55vNu5FnLbwcvjV05de4hsJ9fX7PvHMUjwvbKtRW9bOdBKz",
-	"I5TsLcdsNXrstWM+Rj0bd2lhZGMa+8Qa/0xWSasX5/1aJgHw0UBt7KRI2/H/EGhodxYL3TJ/+2wgYgdz",
-	"2XurZel6W6rTw8Pjk/88ODo4Ojg+/c+nT58g+NzSflLlzFbGfo3CySr+27Lt6AOPatFHGIuM1/DO9tZn",
-	"5iTRBy5j5/PN/wsAAP//",
+	"7L3rkts2tij8Kih9X1Xi2nTf7HjndP+ynczEZ+Kxt+2z/SN2qSBySUKaAmgA7G4dV1fN08yDzZOcwsKF",
+	"IAWSUrfUceac/IlbokBgYd2vXye5WFWCA9dqcv51UlFJV6BB4l/PuboG+ZEy/fq9+bsAlUtWaSb45Hzy",
+	"i7gmpeALogW5pkwTqslKKH1BCpjTutTk2Yn5LyMnRPByTUohLtXRJJsw8/MvNcj1JJtwuoLJ+cSsMF2p",
+	"STZR+RJW1LxvLuSK6sn5hHH97Okkm6zoDVvVq8m5W3myYtx+cJJN9LoC+ywsQE5us8nN44V4bD5+rC5Z",
+	"9Vjgzmn5uBLmITk5n9NSwW02eSFu3pqTbx5S1vz8U31y8iRnBf4fiJCkYKqiOl92vvJHq6heNiebiZtJ",
+	"NpHwpWYSism5ljXEp1zRm1+BL/Rycv5jcwylJeOLye1tNnlZSyXk5t443Ohpjl8SMSd6CaSiCyAzmAsJ",
+	"fYC2P5j07OCH07PUFn5yBw5QSpzTA2Xbwz57mnrTqwJWldDA8/XfYJ24EPgy/dc//kkoL8jZM5IvqaS5",
+	"Qdhw3iXQAmSzr2jFx2bJnbbzK1sxHQ7cAWWJX3bWs/h41sLO003svM0mr0EpuoAhmK7sI/cD6buaD71D",
+	"1vx+63+g6nLoBZqqy/u94e4s6OTh+I3ZqARVCa4A2edbKWYlIFRywTVwRCRaVSXLqTnBcWWf+I/flTnO",
+	"12gr/7+E+eR88v8dN/z52H6rjv26+MY2QD4uqSbXwDW5loIvMiSTa/OhFqQQxLCMIwSpW6xh88j+pahA",
+	"amb3T8Pn9qi/+SvJJrwuy8nnHTisXWvq8HnKiv0sm1ovIA5eR72CaS5WK8qLTfyx4KJMKyJ4RqgilBMq",
+	"F/XKgPAKci3kBYFVpddE8BwMj5VAmH0Oj4T4pWGlkhtwH1Ap6Rr/XkqgRd92NVtBMRW1jr6dCVEC5ROL",
+	"XZ6CfotPHi/rIT1JgTx+wwZwPofditnvkGuzoed1wfQ7cZ3AjdyCMHEKqlu0VFANj817J13Kju65tQAS",
+	"y41OLr4ADpL6d28Q7KYOUEnGc1bRMrFcB6TUQMUdLP5h660pML0wYu8dqLrUm5Ba1Trsd4iqX/vnHN6W",
+	"ViNrI+wbDmQuJAGaL4m72YwwbhCTSSJk0cHIoTe+B66dDNrE1Q5s/I6y5jxJSDBeGNBuQCEX3GCbnGpx",
+	"CXzzYNfL3Ij1C2JYgKU1yoUhN+J/SpZUEU0vgRNxBTIjCoAoyCXoqdJUNwh2H46yM4LJmvfRc2tz518n",
+	"wI3o+G0yB55DTHE9COmWbm0q64IydQ0vl5BfIpkWBbMnfRtdB54126Doy81r+QlKdgVyTVhhJAjNL7m4",
+	"LqFYAJkzqfSRFZKx9F4x7v88zTZhUnqFKsjWH0Y0JfuJSnFv4FbyX8IF4XAF0so6pogEXUsOxdbE4Ajh",
+	"g3n5LR7qlf3Z6bNNNu6Vh/vrDH2X18dNohvYkwjNKc+hLOPlGqGD2MYBeeK0FEr3PVTz+Kvo7gqHQfsW",
+	"+QiNXW42JY7vxpurkq77wDXADQalu8UpxhfTGSyZ1VVGmU8fu4hhHgHM31N0ho3XZm0Ma2sMDaps4sWI",
+	"YHhptYz2re2gN3X+/smq95v0MWdQ9jBjUcsckl9d0bKGcf3Aru0fDyumjuvt5YQglEA1FNN7a0ne3O5D",
+	"N7hihZEz+6E6uGF6mouitZxHxDusJ2qdi9WeNieBqlgZvd9aWq6nYr6n1YaUA3llrathHQ2fwue1LrdB",
+	"nKH9JtFq7BBBfxnaqMf49/iwIVmqLtNn75BVjMjNz7KGnXnlzl1zdEcBillMVy1YNag2RKc/gaas3KTW",
+	"IqLjbU5v1hQzs6mt5Mqb6FGESg6s0qM4oanU79yzfdCctDfSLD4EhrdGTvYCYQeZG8Ojy7sjt+U+iKzn",
+	"/Cjv4lcNnft9V0NXBsR2O8ayXlsslHpacyMdOf4tqso+Yv4Zf1PnOUCBYnJOmZWX+Dj+i84oLwRPGgDZ",
+	"5OdVpdejqvvGSX6WUsiXjj/7UzB+RUtWTL1HA11h9qPfLSVZ2Ezdp47oAjiNMsvKmbiZ0tWMLWpRq0By",
+	"8VN0AdyAJhd8zha1/bAqKY8WXlId/eW3YU0YpNGpmE9VLiqITZzoJUKyBePTuZAzVhT4qwrwkStxiU9I",
+	"qMSUCz1dSMq13QRlBrDTSgoxn66YWjnaMI/NRc39meO/kQXFHwQOFX/o/Sqtzxy44s++1KBQTYo/vKZX",
+	"7V/iUVqbALlinJbtnwl5qSVEP50KPg08MAAgfr6zrgKlursxUAalW58xfsV0e4/2mlubFBXLO1DRS1Hg",
+	"R7QsxTXE60fwDzBGsqKzEvyHyO0jVKElUuB05t4QcMNZ0UiZJUy90ut0WpBTuGEKXRbOE2bQs2S5jm+U",
+	"cZprdgUxxAOU4/36L2e1WlvnGWp/Dvjxo3iV+ZJyq0Djn0oLCd0Pi9p6gqG5KaOyaabX0aPuPc0HWlJu",
+	"zeCYPBwlh4PFuE5XMEXHSReF0LPZvL2QlHHL0hBBAwDxr7k5v/9D1jx+UoJiRU1LNDKM/YpMOt7Eit5M",
+	"za2gOFJTCTRftpADbip3FId6zQfubM0HlYRccMsfp4HFaiGmJZUYLqm5qqtKSKMSrKBgdIosM5sshdIt",
+	"JlKyOeTrvIxxLqcVnbHSXES0kNmswU10YUBEXz4OJKGk6+mXWmg6hZsgA8zREcs2zj6riwXo+FkUbRbO",
+	"ElZCI6SNejetOb2irHSksqxn8XUZ/DLMaG5kZ5D1yv/tVKAgo1KC56+GaaqE/5LeTO05VdrCN1xnR3Pu",
+	"CuSs/ZOW4HVSFy9a3KyT2x30Vtr1/day1hlSesAvQKWegVWtd/CZ1copTImwgl4CMe9Et2UulCZKkDmV",
+	"mQ9Skafkb+wFoYr8z/dv/n406e6rrbYbgX30jl6/DhHBUf1Iyxoix8I8FUPGrV4CVCpsGCSZS7EiC8H4",
+	"ggjeBNO44BhW9pdVSbGqNLIzuWIoVwJRoIzlkHZy9l9Ar9/rsObyoElC00rzL8xQ3TqtM+/TS7VnhXnA",
+	"Ku1zKEUupDGV+pd6ZrTpWqViAHWSwzQq+9SI8C397jGEt3PTb/uoUUPUHR1wauJ/n22cK9pzCnLLepbw",
+	"ZwHVtYQd+euc8QXISjKejqIZ6dHjlrDh8ZS/wnDmfTiurC4ElbBm9RYXYn/Rs+FalmmnHkiVDlF2bs0B",
+	"wx29+aFdug3MaC/tg2TNTbVAtXnRm2/3jtk0WrwqXjfGdxs5WDGCF00U42xEYpqlkm9HXewlOld2DSgZ",
+	"/X+6qR1E8aKnJ//jWTa07SgdJCA3TYSCPiyBSFEC0UumyLKeYaBQNaLLCqVYeC3FqlG8kypGR/MJgZ3T",
+	"rZLPVrWuW1HnyNevdenCR91wW5w4Z3bbH1768dnT7j5O8c9tYkz2WvuErVXAE0K4KCQotSs36rqN7+OF",
+	"NhaAuj8PGmOQi6AMD8lspzLfBpNlxzhwrVDn93bNaDy4eYsDahZdSZdRRbAK50lR+F1iYNdUGsNjJzxI",
+	"nmUsbPQruwIOqmUiOFkKN84Iq/kVSDZnaBml6NirVhv4PBPFOrnzvQVpjCKd5szDiUsVXZeCFgOmhQJe",
+	"gCRUazQmXeLEXEjChV4yvjjamwEhoSrXUy0eICTyZWuNgJaQ5q2qttiTxMjN9Kv7HCUGyQbe75BuMJTa",
+	"ZWDi8Ahf6JZvzplZNG5wpp0OFi7PA62F3Smac1t74eMeO4j8u1o974EXnawLJ9j8nyPcZFCxdi95w8t1",
+	"wvjwbsOIw3ypobaObT0V1xyNWfccJELkNW++TOoRDf/Z0gLsBjTbam3BYvTeW+SkyTWOXKn+dQNwxcvb",
+	"DU96GW/HSh9ODDYSrwQ1XYmCzZnNyLiTlnl6EitOTXaIWV0LDp31zn5ILWeh3Kvqnp6cPd1Z1Y2i5G0x",
+	"EEJMGbHuTyIkidMzojc/Oct2EDB/kQCPDQdu/FTPrKPqegmcXEumtfk/00tRa3K9ZBqIqigm7BUEVE4r",
+	"UIfzZhl7QuopZphvdc0yKLntgz7na3S83fuc+znXoNhqQuljFNGScKMPi3sWvFwQQ9VUC6mwxKeNeIlq",
+	"Fhcy2oqgvBj1XNkHKQxBNmE1o9zWrDCo71IFMEhp7qf0oe8l5YWYz5PMObhwD4OuqJqupw0SBt8pVaod",
+	"IUYPKl+MmwH47QBD/rAt4EKq+NYQbOKH3lGfC66lKKNv8lIosCFWlvdo5JHN0ZYMI9l1Lla0lfOyeTZK",
+	"eEuB7U07YaPreDYK9soVbzSeb1A2oE5n7h9DsZV9Z0+VVOmpqHVV6z8gHwjf7vjwH/B2xi9b5qDIMVxW",
+	"V0Zz6buB/txVmyXzhyRWVVLkzrgdUgyDERyzqzbXfrGOwjffKSKuOUGf4lG0+8DaUrvfW3xpz1opXncD",
+	"qiwmyA1C2MDN9u4cGsT0mOQHuF46rrPPMMxYBuecluWM5pfTfeY3oj2zk/e9kuKKFfsqBNs57TGk7XqC",
+	"b/IforyMJNG71AmfVNEX1kgGq8LCOxCn8yXvlinZwfcQPU2crEHReHfdffdUTmlZ89zY/VsUl+Ei8U9S",
+	"e9iDE7AdZ3VXvXlvEQ5GGZ8xJmdRWbNXYLrkE+04dZy3kKyBvKPLe28OxD07qu8S+cNkpb4KS1G2iLMd",
+	"VQlRkCR1dt3hIROrAltFZpClSe5biaseB8teI4odFPWHD+HBEC5su9tjRzwCJdxNk8AcxQ5HfHAGGZ8X",
+	"xTcScfOa626VXocLn3lM3W0/yDhSoUMXMZxBLlbQyoNRrIDIlRFtwUWdYyP25OmPI3vooJZDKBtl7tVG",
+	"DCr0pad7XXij1pJDrv8QlRb1L5ByXzqS0i3z/J5LdcJvwWJoypmS9rfLuTRKZfz7gkmrT0u4Aqlg3HIP",
+	"ZaphOX/CFuSy9hWmsKKCcUUDJVqKn02cFdWHbmnVd+9pSGYr24cK7GlGFAq75HiWkllsnwXb972OwSBo",
+	"1Eeiw+/nGmRfHeomS/VsfGiTTR0B1m56tpPQS/rq7JZ9qoq9k6gOcGgfoV5wzOvjqoFiusRKYENZdAVT",
+	"92MjoT20sgnjqoJWVCNlECQyw5gutygUdLF5+3Skkdqdpq74v7xT7s/YhOPBShpHguapCMyopv4lgvwm",
+	"ag3EqrcpivPXmjb1WnHepni3bRM5iRF5bf0xR1p9jGiYfmsPxOv9/rfn94Ekxnh+s/Q4329fSOzQDSaH",
+	"haWtOyiF6jE53kFVru8Y9RzTU3sjQZ2D43qpU76DShyw8vjS1ad72C2w+GEuyqInka7fsnRRvARPr0R/",
+	"loiuq238/3aJYLi5plS4+z6o7W5z9dgivUfdsMVGrRZ3Wg9t267LkNu4vokv7TvrA1H+pjk6RPWIuuPN",
+	"aGxZxxi1m8X225bH0tX4ARIbHtPy3llFpc/U83pMMoktlEYlE2MtRyPXVBEJuZAFFBjDZopwgf3TQJJL",
+	"qHTa1N0b3xCBr23ukRVEzF2nsiUQd1qyogXGn13129FeWvzYmHWvzB/WNg9hkHY7HM5rBcU5YZoAN5fl",
+	"kxAoJzCfQ67x+lZ0TWZAtGTmPheU8Ti9uSnQawqT3cpo9fItzNVWCLWBWuzQsrZriCy1qvBbmJlCed8t",
+	"ryefu8FVg7+ZzXC8XrIy6sPmS5L2EcpKn34S7TNNt02IYuseaT3I1ZWsvljTAFNS3qpEnXjZ0Kpmreq0",
+	"VVNGibTbhjO8b3efQZ9+PXoYFS99cxrfzcC6WF2KJK6evJyaH1AR2rlXmN2Yq3FKqAgSuJ52jY4HrfRq",
+	"dtjpOtbe3Kh58a7mL7Bge1NeNS3iBIc388n5b8Mo6XvK3WbhFAiH246z0j+3Sy+puygB9ejjBusSEDZU",
+	"HPY4rAvU/E4lNzOW6nJJay3I964S5tE5MU8RSlybRaJdy7S5BLggEszX51g/g6LYPyauQF4gvz03akPo",
+	"yrcGHYkd8y7kmDNLsD01oB1S2FUp3qCUTenxrub2ZFgRJDgQZBPqIqT7PSEFQJXoYDdMKs3Ge26uT4Oj",
+	"deFaCW+jCIfWmwmfhcOiaY8C8cb2gs5pWWIyiHs8I9coNbWDjtEHsW0Dma0J07Hy4EosevsUhk4XKXX0",
+	"Jp3Ze8g+cFuw3pp3W+ftWt1p+3hHpbCdJdtnTOo792EdHuKZQ6Qe7Hsoq67ewZWDhxqz6eqtHDjvgRe9",
+	"Jl1fnc+I39CVnbSJ6G1Jc3CdVY0qyioGXH+niLuHC3LidFFbLYClN75l6bKeJYv3RjBso/BjX/Vazrs1",
+	"3XR27rPt2nBsP4fK1mu56orP2Vb1OenSh46Ac4tnJLRUyQhWuxjbUcLvGEprlUgRmyNmvre32FhJByur",
+	"8FaTP8eIEhC3593MXicNJaB9yDihZGasAMPnhQLiFzey3SAxfvkdpqzvlW4OguX/dhj7YFiVRiVvf6Wd",
+	"l0MpP52ZE3VZniM6Wauc8QUmTzCtoJzvn3o66TfpwzkPafts1lPSZ2sthbh0TauGMs1h516imBdfV9NK",
+	"lCxfb4dq2C3LjgWw3X3MB61magZktntc49dJtpnrz0JPezdsAXIAVZSEF0Fo41T+DMnriLsTJsrt0ArZ",
+	"oZOg6/SaUIPHwoXh+7s1sLRQ2cV17WCXasiB9zPdo/Nw34k2d1Er7hHRpwXjoNS0S0n34+62CdnUN2fb",
+	"z93tt4erZVXDj5uHNl3NQxzEN6kMfKDb8StrWlomxVhvs1bbAVrUevs8kz0kBgc3U9MONh0X79B445IO",
+	"acLeSbqBc62TNeSexKOsYVwdYu4kbrVJIoLFmLKnRdXb+8p1QHRdbdMCa4wZ/qn5hav+mDYe9UZ0YlEb",
+	"xklGirAOxB7uJlwcXuzaisxjeRclNkDUg8Vd9Gzh7iCCfqDq8pDdzMFo/MBztmuqvStNnPbmEiyp7qEI",
+	"DUpPk4Rzr/AiNqrtnUeUqkWOunpoXRqd2pmnirI9BT2HpBh23U1+U0F+9+wngzJbtANv+LCCfOsebT2Z",
+	"eNmkror9oKQt3e2z69h8Pc1XxVjrsW3EpWQapuES7igxE33TQ/6hucVIZMakliSDgKidgG4E2j4Wcaew",
+	"RS/xjyXVtFs4jPOG8UIIxyzixg1nP6bCF4HIR+vYw80Gz0JxxZTA9hrA50L2FEl74us4flz04pS8Zi8w",
+	"eDEcKhmlrVCX8eT0hyfPtqjMCKQ3MjYypqBGT82FLOJhgJ+zMfKKkeCHH56kQNxHQrvGlYbxqZvMb+6n",
+	"jw7SzWa0E6JjXDNJ3b3veiCXf2iLuZXKZI+xBdPaxutvFttnItf97mELTQmdIDtyQeV/M7Srj1iYZJff",
+	"4SCOLfccx7554Cx9ubLe7AydTm1nulVVgm77pWalyG0hX9OlJkX65oX/C8XMKPRWjMefnm7Acy/8s9fU",
+	"Th5z+HC9nHOsamzjXv7bOntHImH9FRO9bvCRIVUHd2hb9aOJkDT7SaHnR8r0Xygra9mTQzYTxZqIOaF2",
+	"PCwmBLiGSVgOQphWdpIdma01bMZGqqb2ZruRrB33tfs8ufmIlHes81y4diRj+tGMqu2aVxmTcHPNHh0p",
+	"ryWmXxRMpqEeMg9shZyQ6wzDbu6HmL3o/Smd/IueVxoGU9L1NJFtnT7QtmnZXEwNZvS0BkkMqvw7XWFU",
+	"0SasUlIByAtiu8Cch/az41klPollq9P4xOOtHpRatYfA2KyBpW1X3uMaaYZe7VpU25+enk0YX4Jk6YzE",
+	"uIXBaKOqYRfkjmPhQ1blxuU6BM0Ih+vH+ZKVhf2nFtXjEq6gzAgrzv/1j39mxJgU5l8GFyhxJQa76ZuJ",
+	"zg+4rSFmIaodecVC0hySzYZfgL4GsAkOlSiZtp3NzJ9olBQEeNF0UJ6tSUlrni9tG+WRSxg3IuIbHZnq",
+	"bXgH7lIKMW929GS8SfJdZ3B+jFCkk99ElZ2ZzNJeJZene9CusgP1NMiYw4yXfbm07lSnk9zFGPKHdl3J",
+	"2p2QBB3fQvLYowmq/oYfyHjye9vegAooOGZENUuPGVK2FXUtmV6/N29xRmnfROZ6avjb977F36OMXC+l",
+	"/cwowSAf2fSZwj3HgXg/9yM/Vx8lKlBpW9rY7Sy1ruzwesbnIq1CPH/7yshXs6YRp+RnnEIcUlqwuzvy",
+	"hCXuhLwqYFUJDTxfP/4brD/x7yV8wX0Znnb2jORLKmmuQaqMrMzlYNoj5kmWDLh+dE4kVEA14wtCQwFK",
+	"zQuQnzj6Zo3kv4S1my2sfGZYXKSAqThhm0e+7RzRsoYLQj9xV8hCXP9NO6oYqzLsT7ujso7IR1f8ER1W",
+	"L+ETX9YzPIgiFHdlzul3xjRhPN6Gr+M4+sQ/8edN8i6qMO9qbljrFSiXxmG3Yl7o7/47RRBNbO9Lhklu",
+	"dhd2Rx/pFSzr2eOXLln4e/NjL+F9Hq5NO2WK4CgvooXBn088+q3dFP7YDQR3r8UVZM2JpWrcBqYx2xM/",
+	"wnNh7boiVAJx2RTm9MdOB/+P35Ww/TwJJQpHjpFcFHBEnqPCat9h5I36xBXwQrWaftosMeaeuCBsbv4w",
+	"toRypoT5fWa9+FjwbU56dnLyiXupisYIU+TrJ28XfJqck6//+sc/b2+PPtlZVDm4ehjb/GjODBOZPK9o",
+	"voTHZ0cnniW2PmtMS5zGZUdKBCf05NQWRwOnFZucT54cneI6hqciAzheAi318n+jugAonEKxz6ticj75",
+	"K+hf8JGoFgZ/eXZy4hqOaKfKmts/rkpqfaOWl6W4P4Z8YqJ/pUkhQLWY1OT8t8/ZRNWrFZVrO/DbYx5x",
+	"8S5Hd+qI/B2gwIK2XALCjpaIJoqule+JTqBUtqELXSg/feOzeeXxCrRk1kXaB4PX7pHDAcFwPr+R2xBz",
+	"7pMUYRct87MB11spVgZgtSJIlFbjSB8fvRqDGPDO+T0OjgB3PfcWSBMGgxit3k7n+v6HkycNceNINYX2",
+	"nVYE+zXh/C7rM3iUht3V6XFU1NIHv6Y8ZQSCMe/63flpGjiO5Fm74oMe3HKJ2PfEq055hbX3DXWFUhHZ",
+	"SBjLvyOmH8MQk74DENtzZpNw/JUp/VM84bWikq5AYyOZ375ODNZNvtS2d7ljlM4iDRAcq/ZIr+Jdpfdc",
+	"xlVWbNBF1IkvfSnNQY9fWv1uiyd/xcGEt58PiHOt0cEJtHvDgVSurf098a65eLTKjXqGrrsYo8KUv02k",
+	"Ov7q/307RKc/NQOUO8g1AuwGEpKuHgbow9QeD2G+J+jfRLp9Zsu0DYPEFozEddA1UvY6s5XlyDyp1MRN",
+	"otz9io7dmGS0zVzz3vZdPbcPfPStBu91W+O0FFkYf4O1u1/Uq1+4vh57uVo7//n29vb2gPgTZZslcOe5",
+	"H1BtGLnPMLo/Dv2VXdniMw96UldH5D1bcFqi4taodAWKFPshWH/TjtizjCd6VnUi5wbDWpnRDLGkxya1",
+	"l1RpNDrtQLYMLSmFzRHQooIVOrNXVocQxEUtMnLtPkEdH9VOhFvQPI/IK1xpY/AwETzvgMUoHJjQdhSX",
+	"3SPOv611M6t0Hwxq/wjc7O/ASNydGZrigjj0+P6o+56uG23H9YY0klxZduf4oTUNjZp9RN7wct26VdeU",
+	"u5lDtyNC2ybXvYLLaOe2b/UeOGEbiE2/5dhbUXPNStJ8Z+1uY0YcoeN/U/Vp2vuG6+1UDW/b2Xlzjy/W",
+	"GhQR88bnYOF1Ya7F0JNwakgYwqsEAfQpWW9ZdLS+/fspzy0V0HqVfzh7evbjj/EkvpSbeWvF7pCqQ9Tc",
+	"/LDa2odWP3p8a4b44f1uaIwZyhHX6LK6A1EoFw/xCkL7MGcnJ3aYi3mssuLMJc56sZaRs5Mz+5DZEqDk",
+	"4UYmzMD6xAryvfm5T6R/tMmTjTD9N1NComjTH6qJvG8uLtJDzk7OHuj9b2wVRSgOvT9V/AW64h5dhhxR",
+	"D25orss1qs9eGdISYJAy3NjgXscdOgMPJ4TDuOceI8Rs7/5g+xg6OWCxoZO7S3FNVnW+RCYvykL1+mdY",
+	"oY6/arjRsem3kRhUglH/Ts+iYIEdhY7eW1gwLL1DMRNaVqH7PCMfqLrMojv9ybUCyCIV0cVpbE0yEu0F",
+	"cZFN1Duf9a5sHmvWFtKHRtzzzhj2rQkQNm4DzM6oaqPFzzcV5cWrosd/4oJt3vFhZwE0ESctaxhwhEQh",
+	"780MhYOKtmZScg8uskLZDiY20H1t9Hfq/FhMG4uVF8oViPN9yUBWKPsGygmdzSRcMRvDyim3rzRvbKaQ",
+	"6eu2i8xiSkTwrgGBkYQzcXN7nC8hv+w3k1+ar1+H5hG7CagX4uZbk014nkOLJXzJgIVsi+nJ/jDleX5p",
+	"A261RpwwfGYWiQcb53LUfoM2akbcbBvEWGOozglVl65LnkMfgyz9qBP3UOn1t+4Fd1IK9cq2Sd40ByqA",
+	"Syxy6lP+4aYqsZm1S3lJOmzXlR3GHpbfZSKpHczaygh/lqr9WmPUbS7kViTyTXluf7EJYQ9gChjj9LEw",
+	"FrFLQrPizWFjRkRZBGfuBcH23T6AoAaQOULetAHwPLa+o7BgATkrQIUZyhhHdh1ezokWsTFI3tmUOvJ9",
+	"NEbvEeEABXE1N1nk1bGdNV317RF5TnwDi8Y5gOpdnC7w158/kH/945/H9rOEgQG8aHoZ7kaED8SUW3N8",
+	"2wkqYW5nC41P96fBNx2BElj8Uy3prFyT0M1jD84gwPZpDv1s/p/Nu0TVzKhrNFz7OPoef3X/uh2OPd/t",
+	"/t3vHiAmEU9Z7g1thwnHe4hHuNV2gfBx002/D9DPfU/1+8B5nL/b13ykTL9+f9h7cQfquRLHhxCJNVvB",
+	"Y1Hrfdhrcdqme4cWMV1sekidljyiwWzeqfSt2NP6L3Zq3w/5fDM6sO0+/+/OaC3mRkiTWUcQL4gfWGuQ",
+	"ytZNoyQ3agVfE9uEzfMHEhLLjAqyE2pF5S59/OK/Q6nKYTHrIVhFu6qoh2N4mOyZSSzFCr5TfnUieJCq",
+	"vaxCAdcdv3H6Rs/RkurXE3+m+TLIc9ctVMzJ2zfvP5B4nSPyyvpdojiIzyxjLl3IKoA4HgerAhRhOiNU",
+	"2fChXee3J5+PZqJYD6p66hvX9V7Y1IKH5UH40ofX9urKMJrTk5PIx6YxcpsRWpbOD7fy/oDM9o00mCSL",
+	"drSvjaAVZcaoPWb8ium2JdNx4mDa6yt87FvFC7u7UGn6oHhh3z3MuCyQ96F8zudWnTHXd0Sw4k0UyBXU",
+	"UlxzRIwLy79KusYPMScbm/Q3yYYGPypomQh2flmDH35CWq9z5q0beHYwmRDmwfVA1W5xD8K+LO1aKXBk",
+	"fSlARfEW7qCtPxBF+CmeD0wM0XC7gUvbdyRt+K2dSNqFzeG27I/4UupQf+Di8TW3JLOPXGjKZFPWEELP",
+	"C3rlu5wXMEaIx1/N/wbN9DQ2JqIqbu7f1lGVh4yjRBNHR/BnD1a8WSrDDuQY5jXgaXIIS8YvB26lNVSs",
+	"l0X+VzQfrHMxG33TjXL3ruYXWCiA5kRZ9uWD7J5X3El457YtvaYa3AsZN/ZLbwKNb3G31S1uzJ77c3mn",
+	"W/PpDuueDgiCI4hsfL0/w7itwYXpVr3o984Nq9pNQn1TdxGmhR06TLBgSoOxoRCsTAsfv26ioQaYgwrB",
+	"Oztr65tUCPyIuQdWCKI5aD0MPcB7vcd7dBa8Xde6GLEwiNhRgUfkOZHNlRv5aA1rXUtu7Ghbx5i8/0B9",
+	"Njh+/NX963a4gskPdBqXz/Hwp29QRLeHxfVeqm3CvJ88BrdaJ/UktPowdo+/juH8BT86op9j1vzPzjDr",
+	"h5BbBk79csrVVmU9Pq8XjBcqWb1l1OIw+YmcotMrHgSEmVaEYgK0ny0T+/mZ8lmWU1vzZbS5yE3mCvMz",
+	"UvMSlB1PYwkf/+V8KE3hczypCBr2sFlhhlladj+bnjXrl3hX829WNoSZTw8tHfyorv6iwaCQz8Isrvsi",
+	"70tXyG1HERnDzKzvUgKa+u6Gx/TXDZq/jr/Kmg9z/ztcPdLxwSOnD1S2+cbaNhkC2lOP/6vGRgIO4JiN",
+	"aDsVoE4c3fw2t3Dsx5CldTTDee53Gf93FWv9MfT5AtBf47o2fNdgzBF5R5ly3TciQYFhD+C5+2Yu5KpJ",
+	"49mKeo9Dh8le1eCDaxh5D8y5v2Ud9TX+s1nVoV3o4Ws/LNbghfkxWhgNMf9ak2uQ4DWBGDcsCvQbeFZs",
+	"fLDF2H96/tFqzfmgQj/qqNrDVnwD133JebPeEfm70wOxOlilbn6TLfiSh974LVYH5AEzbP2leYGtYyGF",
+	"wIgcjq6kIXJrC5RLoLZ02W0wNnWYy9zGbEX7OOqyGNbVDkbGjPXdJDC9P0xrxgfJArSNKNtZ1vPww+8U",
+	"wa4tPqHf8G+j5l4QBdD0RyS+OV8UdT4Pi2Bx25IaBTtEx1MlSlQaBeiOZUrfKOW4LrgPnAUTjzcaN7z3",
+	"W6s0/Or9Vyu1iLchK0J9EaxNZ81smyzE8m0K/pHUj7+a/w2q7Hdi81bEHVxpD02+B9jnBdL0zx8o2r1I",
+	"+gxTXJQd0WGbZ+HWzEMjDXP2YwEgy0oLXJ8k0x1HT4s1kSAq4A3Xw+n0M9QRFXENoW1hk3kaXXeKxH39",
+	"iaLroxDpQ4PfJnqXMNfW2Cev5o9fu/QecPaHec4yTswBEpYhOxC6qEklIRfcdsSc2k49myzQNpW+L0bt",
+	"zv82wj7mphtk8NeBWqnFh0Yt9fDYIcy0dUvCA/Jl1797K8Z88sAaTfAqEy6u/wASfGmxmgYNwPZLylxW",
+	"SCTFrUpgdlqyK8h8TxUNA0pTzFjH1aazk1PfD89rPHZyKL7Gqhu0WGe+Y7aQ5Ht83jVNfkT8TLELW0bt",
+	"w+vYKbFZ0hVXu6IIs66TUD2Kyh21lHuR6YELqf+fonJYReX9ploSNGTs0EGZdi0rmE5idoSSvXpLq4lr",
+	"r4/iY9SPdZv2ZDZeuUsewZ/J49Dqs3tYr0MAfDT4H7uk0nZuTwgitrsGhk64v302ELEDBO291bJ0fWvV",
+	"+fHx6dl/Hp0cnRydnv/n06dPEHxuaT9Rd2Kr3r9GqSIq/tuy7egDj2rRR5hnEK/hA2mtz8xJog9cNt7n",
+	"2/8TAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
