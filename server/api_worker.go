@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
@@ -102,10 +103,13 @@ func exist(rx store.Rx, run hub.RunID, task hub.TaskID) error {
 	return nil
 }
 
-// GetDispatch shows one Dispatch and what its owner observes.
-func (s apiHandlers) GetDispatch(w http.ResponseWriter, r *http.Request, id api.DispatchParam) {
-	shown, err := s.cfg.Work.Show(r.Context(), hub.DispatchID(id))
-	s.reply(w, r, http.StatusOK, dispatchDetail(shown), err)
+// GetDispatch shows one Dispatch and what its owner observes, if asked once it
+// has ended.
+func (s apiHandlers) GetDispatch(w http.ResponseWriter, r *http.Request, id api.DispatchParam, params api.GetDispatchParams) {
+	s.waitFor(w, r, params.WaitMs, func(ctx context.Context, wait time.Duration) (any, error) {
+		shown, err := s.cfg.Work.AwaitEnd(ctx, hub.DispatchID(id), wait)
+		return dispatchDetail(shown), err
+	})
 }
 
 // PutHeartbeat notes that a worker lives. It changes nothing that is stored, so

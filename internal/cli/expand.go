@@ -100,7 +100,7 @@ func (a *app) expandMail(ctx context.Context, s *session, cmd *cobra.Command, ar
 func takesID(cmd *cobra.Command) bool {
 	_, args, _ := strings.Cut(cmd.Use, " ")
 	first, _, _ := strings.Cut(args, " ")
-	return slices.Contains([]string{"RUN", "TASK", "DISPATCH", "REQUEST"}, first)
+	return slices.Contains([]string{"RUN", "TASK", "DISPATCH", "MESSAGE", "REQUEST"}, strings.TrimSuffix(first, "..."))
 }
 
 func expandFlag(ctx context.Context, s *session, f *pflag.Flag) error {

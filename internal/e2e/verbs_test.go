@@ -15,7 +15,7 @@ import (
 var verbs = map[string][]string{
 	"status": {"x"}, "version": {"x"}, "run create": {}, "run current": {"x"}, "run show": {}, "run list": {"x"}, "run use": {},
 	"task create": {}, "task list": {"x"}, "task show": {}, "task update": {}, "task cancel": {}, "worker start": {}, "worker list": {"x"}, "worker show": {},
-	"worker read": {}, "worker stop": {}, "worker abandon": {}, "send": {}, "done": {}, "ask": {}, "check": {"x"}, "reply": {},
+	"worker read": {}, "worker wait": {}, "worker stop": {}, "worker abandon": {}, "send": {}, "done": {}, "ask": {}, "check": {"x"}, "reply": {},
 	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
 	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "serve": {"x"}, "config show": {"x"}, "config path": {},
 }
@@ -59,6 +59,7 @@ func TestVerbs_ExitCodesAreThoseOfTheCatalogue(t *testing.T) {
 		{"run_not_found", c, []string{"run", "use", id.New("run_")}},
 		{"task_not_found", c, []string{"task", "show", id.New("task_")}},
 		{"dispatch_not_found", c, []string{"worker", "show", id.New("dispatch_")}},
+		{"dispatch_not_found", c, []string{"worker", "wait", id.New("dispatch_")}},
 		{"dispatch_not_found", c, []string{"worker", "stop", id.New("dispatch_")}},
 		{"dispatch_not_found", c, []string{"worker", "abandon", id.New("dispatch_")}},
 		{"dispatch_not_found", c, []string{"worker", "read", id.New("dispatch_")}},

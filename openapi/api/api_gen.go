@@ -2032,6 +2032,12 @@ type ListDispatchesParams struct {
 	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// GetDispatchParams defines parameters for GetDispatch.
+type GetDispatchParams struct {
+	// WaitMs How long to wait at most; default 0.
+	WaitMs WaitMS `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
+}
+
 // AbandonWorkerParams defines parameters for AbandonWorker.
 type AbandonWorkerParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -2359,8 +2365,10 @@ type ClientInterface interface {
 
 	// GetDispatch One Dispatch, what its owner observes now, and its start receipt.
 	//
+	// With wait_ms the answer comes when the state is final, or when the time is up: the state tells which.
+	//
 	// Corresponds with GET /v1/dispatches/{dispatch} (the `GetDispatch` operationId).
-	GetDispatch(ctx context.Context, dispatch DispatchParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetDispatch(ctx context.Context, dispatch DispatchParam, params *GetDispatchParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AbandonWorkerWithBody Give the Dispatch up. Signals no process and calls no peer.
 	//
@@ -2783,9 +2791,11 @@ func (c *Client) ListDispatches(ctx context.Context, params *ListDispatchesParam
 
 // GetDispatch One Dispatch, what its owner observes now, and its start receipt.
 //
+// With wait_ms the answer comes when the state is final, or when the time is up: the state tells which.
+//
 // Corresponds with GET /v1/dispatches/{dispatch} (the `GetDispatch` operationId).
-func (c *Client) GetDispatch(ctx context.Context, dispatch DispatchParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetDispatchRequest(c.Server, dispatch)
+func (c *Client) GetDispatch(ctx context.Context, dispatch DispatchParam, params *GetDispatchParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDispatchRequest(c.Server, dispatch, params)
 	if err != nil {
 		return nil, err
 	}
@@ -3820,7 +3830,7 @@ func NewListDispatchesRequest(server string, params *ListDispatchesParams) (*htt
 }
 
 // NewGetDispatchRequest constructs an http.Request for the GetDispatch method
-func NewGetDispatchRequest(server string, dispatch DispatchParam) (*http.Request, error) {
+func NewGetDispatchRequest(server string, dispatch DispatchParam, params *GetDispatchParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -3843,6 +3853,29 @@ func NewGetDispatchRequest(server string, dispatch DispatchParam) (*http.Request
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -5713,10 +5746,12 @@ type ClientWithResponsesInterface interface {
 
 	// GetDispatchWithResponse One Dispatch, what its owner observes now, and its start receipt.
 	//
+	// With wait_ms the answer comes when the state is final, or when the time is up: the state tells which.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/dispatches/{dispatch} (the `GetDispatch` operationId).
-	GetDispatchWithResponse(ctx context.Context, dispatch DispatchParam, reqEditors ...RequestEditorFn) (*GetDispatchResponse, error)
+	GetDispatchWithResponse(ctx context.Context, dispatch DispatchParam, params *GetDispatchParams, reqEditors ...RequestEditorFn) (*GetDispatchResponse, error)
 
 	// AbandonWorkerWithBodyWithResponse Give the Dispatch up. Signals no process and calls no peer.
 	//
@@ -8049,11 +8084,13 @@ func (c *ClientWithResponses) ListDispatchesWithResponse(ctx context.Context, pa
 
 // GetDispatchWithResponse One Dispatch, what its owner observes now, and its start receipt.
 //
+// With wait_ms the answer comes when the state is final, or when the time is up: the state tells which.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/dispatches/{dispatch} (the `GetDispatch` operationId).
-func (c *ClientWithResponses) GetDispatchWithResponse(ctx context.Context, dispatch DispatchParam, reqEditors ...RequestEditorFn) (*GetDispatchResponse, error) {
-	rsp, err := c.GetDispatch(ctx, dispatch, reqEditors...)
+func (c *ClientWithResponses) GetDispatchWithResponse(ctx context.Context, dispatch DispatchParam, params *GetDispatchParams, reqEditors ...RequestEditorFn) (*GetDispatchResponse, error) {
+	rsp, err := c.GetDispatch(ctx, dispatch, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -10061,7 +10098,7 @@ type ServerInterface interface {
 	ListDispatches(w http.ResponseWriter, r *http.Request, params ListDispatchesParams)
 	// GetDispatch One Dispatch, what its owner observes now, and its start receipt.
 	// (GET /v1/dispatches/{dispatch})
-	GetDispatch(w http.ResponseWriter, r *http.Request, dispatch DispatchParam)
+	GetDispatch(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params GetDispatchParams)
 	// AbandonWorker Give the Dispatch up. Signals no process and calls no peer.
 	// (POST /v1/dispatches/{dispatch}/abandon)
 	AbandonWorker(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params AbandonWorkerParams)
@@ -10328,8 +10365,24 @@ func (siw *ServerInterfaceWrapper) GetDispatch(w http.ResponseWriter, r *http.Re
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDispatchParams
+
+	// ------------- Optional query parameter "wait_ms" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait_ms", r.URL.Query(), &params.WaitMs, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait_ms"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait_ms", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.GetDispatch(w, r, dispatch)
+		siw.Handler.GetDispatch(w, r, dispatch, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -12141,55 +12194,55 @@ var swaggerSpec = []string{
 	"nVYE+zXh/C7rM3iUht3V6XFU1NIHv6Y8ZQSCMe/63flpGjiO5Fm74oMe3HKJ2PfEq055hbX3DXWFUhHZ",
 	"SBjLvyOmH8MQk74DENtzZpNw/JUp/VM84bWikq5AYyOZ375ODNZNvtS2d7ljlM4iDRAcq/ZIr+Jdpfdc",
 	"xlVWbNBF1IkvfSnNQY9fWv1uiyd/xcGEt58PiHOt0cEJtHvDgVSurf098a65eLTKjXqGrrsYo8KUv02k",
-	"Ov7q/307RKc/NQOUO8g1AuwGEpKuHgbow9QeD2G+J+jfRLp9Zsu0DYPEFozEddA1UvY6s5XlyDyp1MRN",
-	"otz9io7dmGS0zVzz3vZdPbcPfPStBu91W+O0FFkYf4O1u1/Uq1+4vh57uVo7//n29vb2gPgTZZslcOe5",
-	"H1BtGLnPMLo/Dv2VXdniMw96UldH5D1bcFqi4taodAWKFPshWH/TjtizjCd6VnUi5wbDWpnRDLGkxya1",
-	"l1RpNDrtQLYMLSmFzRHQooIVOrNXVocQxEUtMnLtPkEdH9VOhFvQPI/IK1xpY/AwETzvgMUoHJjQdhSX",
-	"3SPOv611M6t0Hwxq/wjc7O/ASNydGZrigjj0+P6o+56uG23H9YY0klxZduf4oTUNjZp9RN7wct26VdeU",
-	"u5lDtyNC2ybXvYLLaOe2b/UeOGEbiE2/5dhbUXPNStJ8Z+1uY0YcoeN/U/Vp2vuG6+1UDW/b2Xlzjy/W",
-	"GhQR88bnYOF1Ya7F0JNwakgYwqsEAfQpWW9ZdLS+/fspzy0V0HqVfzh7evbjj/EkvpSbeWvF7pCqQ9Tc",
-	"/LDa2odWP3p8a4b44f1uaIwZyhHX6LK6A1EoFw/xCkL7MGcnJ3aYi3mssuLMJc56sZaRs5Mz+5DZEqDk",
-	"4UYmzMD6xAryvfm5T6R/tMmTjTD9N1NComjTH6qJvG8uLtJDzk7OHuj9b2wVRSgOvT9V/AW64h5dhhxR",
-	"D25orss1qs9eGdISYJAy3NjgXscdOgMPJ4TDuOceI8Rs7/5g+xg6OWCxoZO7S3FNVnW+RCYvykL1+mdY",
-	"oY6/arjRsem3kRhUglH/Ts+iYIEdhY7eW1gwLL1DMRNaVqH7PCMfqLrMojv9ybUCyCIV0cVpbE0yEu0F",
-	"cZFN1Duf9a5sHmvWFtKHRtzzzhj2rQkQNm4DzM6oaqPFzzcV5cWrosd/4oJt3vFhZwE0ESctaxhwhEQh",
-	"780MhYOKtmZScg8uskLZDiY20H1t9Hfq/FhMG4uVF8oViPN9yUBWKPsGygmdzSRcMRvDyim3rzRvbKaQ",
-	"6eu2i8xiSkTwrgGBkYQzcXN7nC8hv+w3k1+ar1+H5hG7CagX4uZbk014nkOLJXzJgIVsi+nJ/jDleX5p",
-	"A261RpwwfGYWiQcb53LUfoM2akbcbBvEWGOozglVl65LnkMfgyz9qBP3UOn1t+4Fd1IK9cq2Sd40ByqA",
-	"Syxy6lP+4aYqsZm1S3lJOmzXlR3GHpbfZSKpHczaygh/lqr9WmPUbS7kViTyTXluf7EJYQ9gChjj9LEw",
-	"FrFLQrPizWFjRkRZBGfuBcH23T6AoAaQOULetAHwPLa+o7BgATkrQIUZyhhHdh1ezokWsTFI3tmUOvJ9",
-	"NEbvEeEABXE1N1nk1bGdNV317RF5TnwDi8Y5gOpdnC7w158/kH/945/H9rOEgQG8aHoZ7kaED8SUW3N8",
-	"2wkqYW5nC41P96fBNx2BElj8Uy3prFyT0M1jD84gwPZpDv1s/p/Nu0TVzKhrNFz7OPoef3X/uh2OPd/t",
-	"/t3vHiAmEU9Z7g1thwnHe4hHuNV2gfBx002/D9DPfU/1+8B5nL/b13ykTL9+f9h7cQfquRLHhxCJNVvB",
-	"Y1Hrfdhrcdqme4cWMV1sekidljyiwWzeqfSt2NP6L3Zq3w/5fDM6sO0+/+/OaC3mRkiTWUcQL4gfWGuQ",
-	"ytZNoyQ3agVfE9uEzfMHEhLLjAqyE2pF5S59/OK/Q6nKYTHrIVhFu6qoh2N4mOyZSSzFCr5TfnUieJCq",
-	"vaxCAdcdv3H6Rs/RkurXE3+m+TLIc9ctVMzJ2zfvP5B4nSPyyvpdojiIzyxjLl3IKoA4HgerAhRhOiNU",
-	"2fChXee3J5+PZqJYD6p66hvX9V7Y1IKH5UH40ofX9urKMJrTk5PIx6YxcpsRWpbOD7fy/oDM9o00mCSL",
-	"drSvjaAVZcaoPWb8ium2JdNx4mDa6yt87FvFC7u7UGn6oHhh3z3MuCyQ96F8zudWnTHXd0Sw4k0UyBXU",
-	"UlxzRIwLy79KusYPMScbm/Q3yYYGPypomQh2flmDH35CWq9z5q0beHYwmRDmwfVA1W5xD8K+LO1aKXBk",
-	"fSlARfEW7qCtPxBF+CmeD0wM0XC7gUvbdyRt+K2dSNqFzeG27I/4UupQf+Di8TW3JLOPXGjKZFPWEELP",
-	"C3rlu5wXMEaIx1/N/wbN9DQ2JqIqbu7f1lGVh4yjRBNHR/BnD1a8WSrDDuQY5jXgaXIIS8YvB26lNVSs",
-	"l0X+VzQfrHMxG33TjXL3ruYXWCiA5kRZ9uWD7J5X3El457YtvaYa3AsZN/ZLbwKNb3G31S1uzJ77c3mn",
-	"W/PpDuueDgiCI4hsfL0/w7itwYXpVr3o984Nq9pNQn1TdxGmhR06TLBgSoOxoRCsTAsfv26ioQaYgwrB",
-	"Oztr65tUCPyIuQdWCKI5aD0MPcB7vcd7dBa8Xde6GLEwiNhRgUfkOZHNlRv5aA1rXUtu7Ghbx5i8/0B9",
-	"Njh+/NX963a4gskPdBqXz/Hwp29QRLeHxfVeqm3CvJ88BrdaJ/UktPowdo+/juH8BT86op9j1vzPzjDr",
-	"h5BbBk79csrVVmU9Pq8XjBcqWb1l1OIw+YmcotMrHgSEmVaEYgK0ny0T+/mZ8lmWU1vzZbS5yE3mCvMz",
-	"UvMSlB1PYwkf/+V8KE3hczypCBr2sFlhhlladj+bnjXrl3hX829WNoSZTw8tHfyorv6iwaCQz8Isrvsi",
-	"70tXyG1HERnDzKzvUgKa+u6Gx/TXDZq/jr/Kmg9z/ztcPdLxwSOnD1S2+cbaNhkC2lOP/6vGRgIO4JiN",
-	"aDsVoE4c3fw2t3Dsx5CldTTDee53Gf93FWv9MfT5AtBf47o2fNdgzBF5R5ly3TciQYFhD+C5+2Yu5KpJ",
-	"49mKeo9Dh8le1eCDaxh5D8y5v2Ud9TX+s1nVoV3o4Ws/LNbghfkxWhgNMf9ak2uQ4DWBGDcsCvQbeFZs",
-	"fLDF2H96/tFqzfmgQj/qqNrDVnwD133JebPeEfm70wOxOlilbn6TLfiSh974LVYH5AEzbP2leYGtYyGF",
-	"wIgcjq6kIXJrC5RLoLZ02W0wNnWYy9zGbEX7OOqyGNbVDkbGjPXdJDC9P0xrxgfJArSNKNtZ1vPww+8U",
-	"wa4tPqHf8G+j5l4QBdD0RyS+OV8UdT4Pi2Bx25IaBTtEx1MlSlQaBeiOZUrfKOW4LrgPnAUTjzcaN7z3",
-	"W6s0/Or9Vyu1iLchK0J9EaxNZ81smyzE8m0K/pHUj7+a/w2q7Hdi81bEHVxpD02+B9jnBdL0zx8o2r1I",
-	"+gxTXJQd0WGbZ+HWzEMjDXP2YwEgy0oLXJ8k0x1HT4s1kSAq4A3Xw+n0M9QRFXENoW1hk3kaXXeKxH39",
-	"iaLroxDpQ4PfJnqXMNfW2Cev5o9fu/QecPaHec4yTswBEpYhOxC6qEklIRfcdsSc2k49myzQNpW+L0bt",
-	"zv82wj7mphtk8NeBWqnFh0Yt9fDYIcy0dUvCA/Jl1797K8Z88sAaTfAqEy6u/wASfGmxmgYNwPZLylxW",
-	"SCTFrUpgdlqyK8h8TxUNA0pTzFjH1aazk1PfD89rPHZyKL7Gqhu0WGe+Y7aQ5Ht83jVNfkT8TLELW0bt",
-	"w+vYKbFZ0hVXu6IIs66TUD2Kyh21lHuR6YELqf+fonJYReX9ploSNGTs0EGZdi0rmE5idoSSvXpLq4lr",
-	"r4/iY9SPdZv2ZDZeuUsewZ/J49Dqs3tYr0MAfDT4H7uk0nZuTwgitrsGhk64v302ELEDBO291bJ0fWvV",
-	"+fHx6dl/Hp0cnRydnv/n06dPEHxuaT9Rd2Kr3r9GqSIq/tuy7egDj2rRR5hnEK/hA2mtz8xJog9cNt7n",
-	"2/8TAAD//w==",
+	"Ov7q/30b4VcnEG/UAyPhpysVZbkS2xkMO4N7AY/lpzgTM7NqsPvOWHLmq7o6j57VUJaoUOTLo7iY1nOH",
+	"n5qxzR2UHrniBv6SrrbBiY+U6dfvHwYphrlRPCT6nqjxJrI9MltGbhg4togkrsOv0QKuM1v5jsydSk3c",
+	"pMzdUejYjXFG29E1F27f6nP7wEffCvHA9xpZQH+Dtbtf1PtfuL4je7laO5/69vb29oD4E2XDJXDnuR+g",
+	"bejOZ0DdH4f+yq5scZwHPamrI/KeLTgtUbFsVM4CRZ79EKw/bEfsWcYTR6s6wYow7JYZzRVLjiwzKanS",
+	"aBTbgXEZWnoKmzegxQcrdLavrI4jiIuqZOTafYI2CKrFCLegGR+RV7jSxmBkInjeAYtRiDDhbpOTva11",
+	"M0v1nih/IARu9ndgJO7ONE1xQRzKfH/UfU/XjTbmelcaTUNZduf4oTVdjRlwRN7wct26Vdc0vJmTtyNC",
+	"2ybcvYqbsR5sX+09cMI2EJt+0LE3peaalaT5zvoFjJlzhIGJTdWsaT8crrdT1bxt5+nNPb5Ya1BEzBuf",
+	"iIXXhbkWQ0/CqUlhSLASBNDnZb150dH69u+nULdUVOv1/uHs6dmPP8aTAlNu8K0Vz0OqDlHz9cNqkx9a",
+	"/fLxrRnih/cLorFoKEdco0vtDkShXLzGKwjtw5ydnFi10TxWWXHmEnu9WMvI2clZo1sCSh5uZMIMrM+u",
+	"IN+bn/tE/0ebPNkI038zJSSKhv2hmsj75uIiPeTs5OyB3v/GVnmE4tX7U8VfoCvu0aXJEfXghua6XKP6",
+	"7JUhLQEGKcONNe51LKKz8nBCOIyj7jFCzPbuD7aPodMEFkM6ubsU12RV50tk8qIsVK//iBXq+KuGG91v",
+	"mj7XpASj/p2eRcEMO6odvcuwYFgaiGImtNRC935GPlB1mUV3+pNrVZBFKqKLI9maaSTaC+Iir6h3Putd",
+	"2TzWrC2kD924552x7lsnIGzcBpidodVGi59vKsqLV0WPf8cFA71jxs4qaCJiWtYw4KiJQvKbGRQHFW3N",
+	"JOceXGSFsh1WbCD+2ujv1PnZmDYWKy+UK2Dn+5KBrFD2DZQTOptJuGI2xpZTbl9p3thMSdPXbReexZSI",
+	"4F2DBCMJZ+Lm9jhfQn7Zbya/NF+/Ds0tdhNQL8TNtyab8DyHFkv4kgEL2Rb7k/1hyvP80gYEa404YfjM",
+	"LBIPNg7nqP0GbdSMuNk7iLHGUJ0Tqi5dFz+HPgZZ+lEn7vHS6w/eC+6kFOqVbeO8aQ5UAJdYhNWn/MNN",
+	"VWKzbZeSk3Qorys7LD4sv8vEVDs4tpWx/ixVm7bGqOBcyK1I5JvyLP9iE9YewBQwxuljYSxilyRnxZvD",
+	"xoyIsgjO5guC7cV9gEMNIHOEvGkD4HlsfUdhywJyVoAKM54xzu060JwTLWJjkLyzKX/k+2jM3yPCAQri",
+	"aoKyyKtjO3+66uAj8pz4BhuNcwDVuzid4a8/fyD/+sc/j+1nCQMDeNH0WtyNCB+IKbfmDLcTaMJc0RYa",
+	"n+5Pg286FiWw+Kda0lm5JqHbyB6cQYDt3Rz62fxEmxeKqplR12i49nH0Pf7q/nU7HBu/2/2738UuvwOx",
+	"k3gKdG/oPUxg3kM8wq22C4SPm27/fYB+7nu+3wfO4/zdvuYhYkXuQD1X4vgQIrFmK3gsar0Pey1OK3Xv",
+	"0CKmi00PqdOSRzSYzTuVvlV8Wv/FTvL7IZ9vRge23fH/3RmtxdwIaTLrCOIF8QN1DVLZum6U5Eat4Gti",
+	"m8R5/kBC4ptRQXZCragcp49f/HcopTksZj0Eq2hXPfVwDA+TPTOJpVjBd8qvTgQPUrWXVSjguuM3Tt/o",
+	"OVpS/XrizzRfBnnuupmKOXn75v0HEq9zRF5Zv0sUB/GZb8ylM1kFEMf3YNWCIkxnhCobPrTr/Pbk89FM",
+	"FOtBVU9947reC5ta8LA8CF/68NpeXRlGc3pyEvnYNEZuM0LL0vnhVt4fkNm+lgaTZNGO9rURtKLMGLXH",
+	"jF8x3bZkOk4cTMt9hY99q3hhdxcqYR8UL+y7hxmXBfI+lM/53Koz5vqOCFbkiQK5glqKa46IcWH5V0nX",
+	"+CHmjOMQgSYZ0uBHBS0Twc5Xa/DDT3Drdc68dQPZDiYTwry6HqjaLe5B2JelXSsFjqwvBago3sIdtPUH",
+	"ogg/ZfSBiSEavjdwafuOpA2/tRNJu7A55pb9EV/qHeojXDy+5pZk9pGrTZlsyi5C6HlBr3wX9gLGCPH4",
+	"q/nfoJmexsZEVMXNJdw6qvKQcZRoIuoI/uzBijdLZdghHcO8BjxNDmHJ+OXArbSGnvWyyP+K5pd1Lmaj",
+	"r7tR7t7V/AILGdCcKMu+fJDd8547Cfncts3XVIN7IePGfulNoPEt+La6xY3ZeH8u73Rrft5h3dMBQXBE",
+	"ko2v92dAtzW4MH2rF/3euWFau0mob+ouwjSzQ4cJFkxpMDYUgpVp4ePXTTTUAHNQIXhnZ4F9kwqBH4H3",
+	"wApBNKeth6EHeK/3eI/OgrfrWhcjFi4RO8rwiDwnsrlyIx+tYa1ryY0dbessk/cfqM8Gx4+/un/dDldY",
+	"+YFT4/I5Hk71DYro9jC73ku1TaL3k8fgVuuknoRWJMbu8dcxnL/gR1v0c8ya/9kZZv0QcsvAqV9Oudqv",
+	"rMfn9YLxQiWry4xaHCZTkVN0esWDijDTilBMgPazb2I/P1M+y3Jqa9KMNhe5yVzjgIzUvARlx+dYwsd/",
+	"OR9KU5gdT1KChj1sVsBhlpbdz6Znzfol3tX8m5UNYSbVQ0sHP0qsv6gxKOSzMCvsvsj70hWa21FJxjAz",
+	"67uUgKb+vOEx/XWN5q/jr7Lmw9z/DlePdHzwyOkDlZW+sbZNhoD21OP/qrHRgQM4ZiPaTgqoE0c3v80t",
+	"HPsxaWkdzXCe+13G/13FWn8Mfb4A9Ne4rhLfNRhzRN5Rplx3kEhQYNgDeO6+mQu5atJ4tqLe49ABs1c1",
+	"+OAaWt4Dc+5vWUd9l/9sVnVoZ3r42g+LNXhhfswXRkPMv9bkGiR4TSDGDYsC/QaeFRsfbLH4n55/tFqH",
+	"PqjQjzq+9rAV32B2X3LerHdE/u70QKwOVqmb32QLvuShN36L1QF5wAxbf2leYOtYSCEwIoejNWmI3NoC",
+	"5RKoLV12G4xNHeYytzFb0T6OuiyGdbWDkTFjfbcLTO8P06TxQbIAbSPKdtb2PPzwO0Wwq4xP6Df826i5",
+	"F0QBNP0biW8eGEWdz8MiWNy2pEbBDtHxVIkSlUYBumOZ0jdKOa5L7wNnwcTjl8YN7/3WKg2/ev/VSi3i",
+	"bciKUF8Ea9NZM9vGC7F8m4J/JPXjr+Z/gyr7ndi8FXEHV9pDE/IB9nmBNP3zB4p2L5I+wxQXZUeI2OZe",
+	"uDXz0EhDn/1YAMiy0gLXJ8l0x+XTYk0kiAp4w/Vwev4MbN8O17DaFjaZp9F1p0g8d4Aouj4KkT40+G2i",
+	"dwlzbY198mr++LVL7wFnf5jnLOPEHCBhGbIDoYuaVBJywW3HzqntJLTJAm3T6/ti1O78byPsY266QQZ/",
+	"HaiVWnxo1FIPjx3CTFu3TDwgX3b9xbdizCcPrNEErzLh4voPIMGXFqtp0ABsP6fMZYVEUtyqBGanJbuC",
+	"zPdU0TCgNMWMdVxtOjs59f36vMZjJ5uG9jtIzZnv6C0k+R6fd02dHxE/8+zCllH78Dp2cmyWdMXVrigC",
+	"e/dYCdWjqNxRS7kXmR64kPr/KSqHVVTeb6olQUPGDh2UadeygukkZkco2au3tJrM9vooPkb9Yrdpn2bj",
+	"lbvkEfyZPA6tPsCH9ToEwPteLa5c3OgPySBiu6th6NT722cDETvg0N5bLUvXV1edHx+fnv3n0cnRydHp",
+	"+X8+ffoEweeW9hN/J7bq/WuUKqLivy3bjj7wqBZ9hHkG8Ro+kNb6zJwk+sBl432+/T8BAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
