@@ -6,6 +6,7 @@ import "github.com/wavehub/wavehub/openapi/api"
 // their fields.
 type (
 	Answer                  = api.Answer
+	AskedQuestion           = api.Question
 	AuditRow                = api.AuditRow
 	BatchResult             = api.BatchResult
 	Binding                 = api.Binding

@@ -27,7 +27,8 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.superviseCommand(), a.versionCommand(), a.statusCommand(), a.configCommand(),
 		a.runCommand(), a.taskCommand(), a.workerCommand(),
-		a.sendCommand(), a.doneCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(), a.requestCommand(),
+		a.sendCommand(), a.doneCommand(), a.progressCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(),
+		a.messageCommand(), a.questionCommand(), a.requestCommand(),
 		a.peerCommand(), a.repoCommand(), a.worktreeCommand(),
 	)
 	completeBuiltin(root)

@@ -24,6 +24,7 @@ var soloAdvice = map[string]advice{
 	"repo_not_found":         {sites: "work.FindRepo", provoke: by(consumer, soloCodes["repo_not_found"])},
 	"run_required, asked":    {sites: "run.Current", provoke: by(func(s solo) Caller { return s.Caller("WAVEHUB_CONSUMER=whc_nobody") }, soloCodes["run_required"])},
 	"run_required":           {sites: "cli.runRequired", provoke: runRequired},
+	"no Run yet":             {sites: "cli.named", provoke: noRunYet},
 	"already_bound":          {sites: "run.refuseBound", provoke: alreadyBound},
 	"consumer_required":      {sites: "run.required", provoke: consumerRequired},
 	"consumer_fenced":        {sites: "run.fenced", provoke: fencedConsumer},
@@ -85,6 +86,14 @@ func runRequired(t *testing.T, _ *stage) printed {
 	h := StartHub(t, "mac")
 	h.NewRun("the newest")
 	return printed{by: h.Caller(), next: h.Caller().json("task", "list").nextCommands(t)}
+}
+
+// noRunYet needs a hub of its own too.
+func noRunYet(t *testing.T, _ *stage) printed {
+	h := StartHub(t, "mac")
+	c := h.Caller("WAVEHUB_CONSUMER_FILE=" + filepath.Join(t.TempDir(), "consumer"))
+	latest := []string{"run", "use", "--latest"}
+	return printed{by: c, next: c.json(latest...).nextCommands(t), cured: latest}
 }
 
 func alreadyBound(t *testing.T, s *stage) printed {

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ var verbs = map[string][]string{
 	"status": {"x"}, "version": {"x"}, "run create": {}, "run current": {"x"}, "run show": {}, "run list": {"x"}, "run use": {},
 	"task create": {}, "task list": {"x"}, "task show": {}, "task update": {}, "task cancel": {}, "worker start": {}, "worker list": {"x"}, "worker show": {},
 	"worker read": {}, "worker wait": {}, "worker stop": {}, "worker abandon": {}, "send": {}, "done": {}, "ask": {}, "check": {"x"}, "reply": {},
+	"message show": {}, "question list": {"x"}, "progress": {}, "config set": {"log_level"},
 	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
 	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "serve": {"x"}, "config show": {"x"}, "config path": {},
 }
@@ -64,6 +66,13 @@ func TestVerbs_ExitCodesAreThoseOfTheCatalogue(t *testing.T) {
 		{"dispatch_not_found", c, []string{"worker", "abandon", id.New("dispatch_")}},
 		{"dispatch_not_found", c, []string{"worker", "read", id.New("dispatch_")}},
 		{"message_not_found", c, []string{"reply", "--id", id.New("msg_"), "--body", "x"}},
+		{"message_not_found", c, []string{"message", "show", id.New("msg_")}},
+		{"run_not_found", c, []string{"question", "list", "--run", id.New("run_")}},
+		{"invalid_argument", c, []string{"question", "list", "--state", "open"}},
+		{"invalid_argument", c, []string{"progress", "outside"}},
+		{"invalid_argument", c, []string{"config", "set", "listen", "nowhere"}},
+		{"invalid_argument", c, []string{"config", "set", "nmae", "x"}},
+		{"run_not_found", StartHub(t, "empty").Caller(), []string{"run", "use", "--latest", "--consumer-file", filepath.Join(t.TempDir(), "f")}},
 		{"request_not_found", c, []string{"request", "show", id.New("req_")}},
 		{"peer_not_found", c, []string{"peer", "show", "nobody"}},
 		{"repo_not_found", c, []string{"worker", "start", "--task", run.Task("x"), "--repo", "none", "--worktree", "new-top-level", "--name", "x", "--agent", "sh"}},
