@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -16,12 +15,7 @@ func (a *app) root() *cobra.Command {
 	root := group("wavehub", "Run coding agents and scripts as supervised workers on this and other hosts",
 		"wavehub serve\nwavehub run create --objective \"Audit both platforms\"")
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if errors.Is(err, pflag.ErrHelp) {
-			return err
-		}
-		return misused(cmd, "%v", err)
-	})
+	root.SetFlagErrorFunc(badFlag)
 	root.PersistentPreRunE = a.checkGlobals
 	a.globalFlags(root.PersistentFlags())
 	root.AddCommand(

@@ -114,6 +114,11 @@ func (in SendInput) check() error {
 	if len(in.Options) > hub.MaxOptions {
 		return hub.Invalid("options", "at most %d are taken", hub.MaxOptions)
 	}
+	for i, o := range in.Options {
+		if slices.Contains(in.Options[:i], o) {
+			return hub.Invalid("options", "%q is given twice", o)
+		}
+	}
 	if in.Thread != "" && !hub.ValidID(hub.PrefixMessage, string(in.Thread)) {
 		return hub.Invalid("thread_id", "%q is no id of a message", in.Thread)
 	}
