@@ -52,7 +52,7 @@ func taskOf(t hub.Task) api.Task {
 		TaskId: string(t.ID), RunId: string(t.Run), Title: t.Title, Spec: t.Spec, State: api.TaskState(t.State),
 		Dependencies: texts(t.Dependencies), VerifyCmd: t.VerifyCmd, Verify: t.Verify, WriteScope: t.WriteScope, Scope: t.Scope,
 		TimeoutSecs: t.TimeoutSecs, HandoffPath: t.HandoffPath, Hat: t.Hat, Origin: t.Origin, LatestDispatchId: null(t.Latest),
-		Result: null(t.Result), Version: t.Version, CreatedAt: at(t.CreatedAt), UpdatedAt: at(t.UpdatedAt),
+		Result: null(t.Result), ResultData: t.ResultData, Version: t.Version, CreatedAt: at(t.CreatedAt), UpdatedAt: at(t.UpdatedAt),
 	}
 }
 

@@ -172,6 +172,10 @@ func (a *app) taskShow() *cobra.Command {
 					p.line("result, as the worker reported it:")
 					p.text(result)
 				}
+				if data := out.Task.ResultData; len(data) > 0 && string(data) != "null" {
+					p.line("with the result:")
+					p.text(string(data))
+				}
 			},
 		}.runE(a),
 	}

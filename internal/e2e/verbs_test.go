@@ -83,6 +83,7 @@ func TestVerbs_ExitCodesAreThoseOfTheCatalogue(t *testing.T) {
 		{"out_of_scope", w.Caller(), []string{"run", "create", "--objective", "x", "--no-bind"}},
 		{"invalid_argument", w.Caller(), []string{"send", "--to", run.Box(), "--type", "status", "--subject", "s", "--body", "b"}},
 		{"invalid_argument", w.Caller(), []string{"check", "--run", run.Run}},
+		{"invalid_argument", w.Caller(), []string{"ask", "--question", "Which?", "--option", "a", "--option", "b", "--option", "a"}},
 		{"invalid_token", h.Caller("WAVEHUB_DISPATCH_FILE=/nonexistent"), []string{"status"}},
 		{"lifecycle_invalid", w.Caller(), []string{"send", "--type", "worker_done", "--subject", "s", "--body", "b"}},
 		{"hub_unreachable", NewHub(t, "none").Caller(), []string{"status"}},
@@ -115,6 +116,9 @@ X
 	g.open(t, 1)
 	if m := run.Done(start.DispatchId); !strings.Contains(m.Body, "look at main.go") || !strings.Contains(string(m.Payload), `{"n":1}`) && !strings.Contains(string(m.Payload), `{"n": 1}`) {
 		t.Errorf("the report is %q %s", m.Body, m.Payload)
+	}
+	if task := get[api.TaskOnly](t, run.Caller, "task", "show", start.TaskId).Task; string(task.ResultData) != `{"n":1}` || !strings.Contains(*task.Result, "look at main.go") {
+		t.Errorf("the Task keeps %s %s", *task.Result, task.ResultData)
 	}
 	h.CLI("status", "--json").clean(t)
 	if r := run.CLI("worker", "list"); r.Code != 0 || !strings.Contains(r.Stdout, start.DispatchId) {

@@ -299,6 +299,12 @@ type Attachment struct {
 	ReportSum string
 	Late      int
 	LateBytes int
+	// Depth is that of the Run, Child the Run that the worker coordinates.
+	Depth int
+	Child RunID
+	// Sponsor is the peer whose grants bound this Dispatch although this hub is
+	// its home: it belongs to a child Run of that peer's worker.
+	Sponsor PeerID
 }
 
 // CapabilityState is what the credential of a Dispatch still may do.

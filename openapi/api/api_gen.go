@@ -1843,20 +1843,23 @@ type Task struct {
 	LatestDispatchId *string  `json:"latest_dispatch_id"`
 	Origin           string   `json:"origin,omitempty"`
 
-	// Result What the settling report said.
-	Result      *string   `json:"result"`
-	RunId       string    `json:"run_id"`
-	Scope       string    `json:"scope,omitempty"`
-	Spec        string    `json:"spec"`
-	State       TaskState `json:"state"`
-	TaskId      string    `json:"task_id"`
-	TimeoutSecs int64     `json:"timeout_secs,omitempty"`
-	Title       string    `json:"title"`
-	UpdatedAt   string    `json:"updated_at"`
-	Verify      string    `json:"verify,omitempty"`
-	VerifyCmd   string    `json:"verify_cmd,omitempty"`
-	Version     int64     `json:"version,omitempty"`
-	WriteScope  []string  `json:"write_scope,omitempty"`
+	// Result What the settling report said: its body.
+	Result *string `json:"result"`
+
+	// ResultData The result that came with that report, any JSON; null for none.
+	ResultData  json.RawMessage `json:"result_data"`
+	RunId       string          `json:"run_id"`
+	Scope       string          `json:"scope,omitempty"`
+	Spec        string          `json:"spec"`
+	State       TaskState       `json:"state"`
+	TaskId      string          `json:"task_id"`
+	TimeoutSecs int64           `json:"timeout_secs,omitempty"`
+	Title       string          `json:"title"`
+	UpdatedAt   string          `json:"updated_at"`
+	Verify      string          `json:"verify,omitempty"`
+	VerifyCmd   string          `json:"verify_cmd,omitempty"`
+	Version     int64           `json:"version,omitempty"`
+	WriteScope  []string        `json:"write_scope,omitempty"`
 }
 
 // TaskCreate defines model for TaskCreate.
@@ -12166,83 +12169,84 @@ var swaggerSpec = []string{
 	"z93tt4erZVXDj5uHNl3NQxzEN6kMfKDb8StrWlomxVhvs1bbAVrUevs8kz0kBgc3U9MONh0X79B445IO",
 	"acLeSbqBc62TNeSexKOsYVwdYu4kbrVJIoLFmLKnRdXb+8p1QHRdbdMCa4wZ/qn5hav+mDYe9UZ0YlEb",
 	"xklGirAOxB7uJlwcXuzaisxjeRclNkDUg8Vd9Gzh7iCCfqDq8pDdzMFo/MBztmuqvStNnPbmEiyp7qEI",
-	"DUpPk4Rzr/AiNqrtnUeUqkWOunpoXRqd2pmnirI9BT2HpBh23U1+U0F+9+wngzJbtANv+LCCfOsebT2Z",
-	"eNmkror9oKQt3e2z69h8Pc1XxVjrsW3EpWQapuES7igxE33TQ/6hucVIZMakliSDgKidgG4E2j4Wcaew",
-	"RS/xjyXVtFs4jPOG8UIIxyzixg1nP6bCF4HIR+vYw80Gz0JxxZTA9hrA50L2FEl74us4flz04pS8Zi8w",
-	"eDEcKhmlrVCX8eT0hyfPtqjMCKQ3MjYypqBGT82FLOJhgJ+zMfKKkeCHH56kQNxHQrvGlYbxqZvMb+6n",
-	"jw7SzWa0E6JjXDNJ3b3veiCXf2iLuZXKZI+xBdPaxutvFttnItf97mELTQmdIDtyQeV/M7Srj1iYZJff",
-	"4SCOLfccx7554Cx9ubLe7AydTm1nulVVgm77pWalyG0hX9OlJkX65oX/C8XMKPRWjMefnm7Acy/8s9fU",
-	"Th5z+HC9nHOsamzjXv7bOntHImH9FRO9bvCRIVUHd2hb9aOJkDT7SaHnR8r0Xygra9mTQzYTxZqIOaF2",
-	"PCwmBLiGSVgOQphWdpIdma01bMZGqqb2ZruRrB33tfs8ufmIlHes81y4diRj+tGMqu2aVxmTcHPNHh0p",
-	"ryWmXxRMpqEeMg9shZyQ6wzDbu6HmL3o/Smd/IueVxoGU9L1NJFtnT7QtmnZXEwNZvS0BkkMqvw7XWFU",
-	"0SasUlIByAtiu8Cch/az41klPollq9P4xOOtHpRatYfA2KyBpW1X3uMaaYZe7VpU25+enk0YX4Jk6YzE",
-	"uIXBaKOqYRfkjmPhQ1blxuU6BM0Ih+vH+ZKVhf2nFtXjEq6gzAgrzv/1j39mxJgU5l8GFyhxJQa76ZuJ",
-	"zg+4rSFmIaodecVC0hySzYZfgL4GsAkOlSiZtp3NzJ9olBQEeNF0UJ6tSUlrni9tG+WRSxg3IuIbHZnq",
-	"bXgH7lIKMW929GS8SfJdZ3B+jFCkk99ElZ2ZzNJeJZene9CusgP1NMiYw4yXfbm07lSnk9zFGPKHdl3J",
-	"2p2QBB3fQvLYowmq/oYfyHjye9vegAooOGZENUuPGVK2FXUtmV6/N29xRmnfROZ6avjb977F36OMXC+l",
-	"/cwowSAf2fSZwj3HgXg/9yM/Vx8lKlBpW9rY7Sy1ruzwesbnIq1CPH/7yshXs6YRp+RnnEIcUlqwuzvy",
-	"hCXuhLwqYFUJDTxfP/4brD/x7yV8wX0Znnb2jORLKmmuQaqMrMzlYNoj5kmWDLh+dE4kVEA14wtCQwFK",
-	"zQuQnzj6Zo3kv4S1my2sfGZYXKSAqThhm0e+7RzRsoYLQj9xV8hCXP9NO6oYqzLsT7ujso7IR1f8ER1W",
-	"L+ETX9YzPIgiFHdlzul3xjRhPN6Gr+M4+sQ/8edN8i6qMO9qbljrFSiXxmG3Yl7o7/47RRBNbO9Lhklu",
-	"dhd2Rx/pFSzr2eOXLln4e/NjL+F9Hq5NO2WK4CgvooXBn088+q3dFP7YDQR3r8UVZM2JpWrcBqYx2xM/",
-	"wnNh7boiVAJx2RTm9MdOB/+P35Ww/TwJJQpHjpFcFHBEnqPCat9h5I36xBXwQrWaftosMeaeuCBsbv4w",
-	"toRypoT5fWa9+FjwbU56dnLyiXupisYIU+TrJ28XfJqck6//+sc/b2+PPtlZVDm4ehjb/GjODBOZPK9o",
-	"voTHZ0cnniW2PmtMS5zGZUdKBCf05NQWRwOnFZucT54cneI6hqciAzheAi318n+jugAonEKxz6ticj75",
-	"K+hf8JGoFgZ/eXZy4hqOaKfKmts/rkpqfaOWl6W4P4Z8YqJ/pUkhQLWY1OT8t8/ZRNWrFZVrO/DbYx5x",
-	"8S5Hd+qI/B2gwIK2XALCjpaIJoqule+JTqBUtqELXSg/feOzeeXxCrRk1kXaB4PX7pHDAcFwPr+R2xBz",
-	"7pMUYRct87MB11spVgZgtSJIlFbjSB8fvRqDGPDO+T0OjgB3PfcWSBMGgxit3k7n+v6HkycNceNINYX2",
-	"nVYE+zXh/C7rM3iUht3V6XFU1NIHv6Y8ZQSCMe/63flpGjiO5Fm74oMe3HKJ2PfEq055hbX3DXWFUhHZ",
-	"SBjLvyOmH8MQk74DENtzZpNw/JUp/VM84bWikq5AYyOZ375ODNZNvtS2d7ljlM4iDRAcq/ZIr+Jdpfdc",
-	"xlVWbNBF1IkvfSnNQY9fWv1uiyd/xcGEt58PiHOt0cEJtHvDgVSurf098a65eLTKjXqGrrsYo8KUv02k",
-	"Ov7q/30b4VcnEG/UAyPhpysVZbkS2xkMO4N7AY/lpzgTM7NqsPvOWHLmq7o6j57VUJaoUOTLo7iY1nOH",
-	"n5qxzR2UHrniBv6SrrbBiY+U6dfvHwYphrlRPCT6nqjxJrI9MltGbhg4togkrsOv0QKuM1v5jsydSk3c",
-	"pMzdUejYjXFG29E1F27f6nP7wEffCvHA9xpZQH+Dtbtf1PtfuL4je7laO5/69vb29oD4E2XDJXDnuR+g",
-	"bejOZ0DdH4f+yq5scZwHPamrI/KeLTgtUbFsVM4CRZ79EKw/bEfsWcYTR6s6wYow7JYZzRVLjiwzKanS",
-	"aBTbgXEZWnoKmzegxQcrdLavrI4jiIuqZOTafYI2CKrFCLegGR+RV7jSxmBkInjeAYtRiDDhbpOTva11",
-	"M0v1nih/IARu9ndgJO7ONE1xQRzKfH/UfU/XjTbmelcaTUNZduf4oTVdjRlwRN7wct26Vdc0vJmTtyNC",
-	"2ybcvYqbsR5sX+09cMI2EJt+0LE3peaalaT5zvoFjJlzhIGJTdWsaT8crrdT1bxt5+nNPb5Ya1BEzBuf",
-	"iIXXhbkWQ0/CqUlhSLASBNDnZb150dH69u+nULdUVOv1/uHs6dmPP8aTAlNu8K0Vz0OqDlHz9cNqkx9a",
-	"/fLxrRnih/cLorFoKEdco0vtDkShXLzGKwjtw5ydnFi10TxWWXHmEnu9WMvI2clZo1sCSh5uZMIMrM+u",
-	"IN+bn/tE/0ebPNkI038zJSSKhv2hmsj75uIiPeTs5OyB3v/GVnmE4tX7U8VfoCvu0aXJEfXghua6XKP6",
-	"7JUhLQEGKcONNe51LKKz8nBCOIyj7jFCzPbuD7aPodMEFkM6ubsU12RV50tk8qIsVK//iBXq+KuGG91v",
-	"mj7XpASj/p2eRcEMO6odvcuwYFgaiGImtNRC935GPlB1mUV3+pNrVZBFKqKLI9maaSTaC+Iir6h3Putd",
-	"2TzWrC2kD924552x7lsnIGzcBpidodVGi59vKsqLV0WPf8cFA71jxs4qaCJiWtYw4KiJQvKbGRQHFW3N",
-	"JOceXGSFsh1WbCD+2ujv1PnZmDYWKy+UK2Dn+5KBrFD2DZQTOptJuGI2xpZTbl9p3thMSdPXbReexZSI",
-	"4F2DBCMJZ+Lm9jhfQn7Zbya/NF+/Ds0tdhNQL8TNtyab8DyHFkv4kgEL2Rb7k/1hyvP80gYEa404YfjM",
-	"LBIPNg7nqP0GbdSMuNk7iLHGUJ0Tqi5dFz+HPgZZ+lEn7vHS6w/eC+6kFOqVbeO8aQ5UAJdYhNWn/MNN",
-	"VWKzbZeSk3Qorys7LD4sv8vEVDs4tpWx/ixVm7bGqOBcyK1I5JvyLP9iE9YewBQwxuljYSxilyRnxZvD",
-	"xoyIsgjO5guC7cV9gEMNIHOEvGkD4HlsfUdhywJyVoAKM54xzu060JwTLWJjkLyzKX/k+2jM3yPCAQri",
-	"aoKyyKtjO3+66uAj8pz4BhuNcwDVuzid4a8/fyD/+sc/j+1nCQMDeNH0WtyNCB+IKbfmDLcTaMJc0RYa",
-	"n+5Pg286FiWw+Kda0lm5JqHbyB6cQYDt3Rz62fxEmxeKqplR12i49nH0Pf7q/nU7HBu/2/2738UuvwOx",
-	"k3gKdG/oPUxg3kM8wq22C4SPm27/fYB+7nu+3wfO4/zdvuYhYkXuQD1X4vgQIrFmK3gsar0Pey1OK3Xv",
-	"0CKmi00PqdOSRzSYzTuVvlV8Wv/FTvL7IZ9vRge23fH/3RmtxdwIaTLrCOIF8QN1DVLZum6U5Eat4Gti",
-	"m8R5/kBC4ptRQXZCragcp49f/HcopTksZj0Eq2hXPfVwDA+TPTOJpVjBd8qvTgQPUrWXVSjguuM3Tt/o",
-	"OVpS/XrizzRfBnnuupmKOXn75v0HEq9zRF5Zv0sUB/GZb8ylM1kFEMf3YNWCIkxnhCobPrTr/Pbk89FM",
-	"FOtBVU9947reC5ta8LA8CF/68NpeXRlGc3pyEvnYNEZuM0LL0vnhVt4fkNm+lgaTZNGO9rURtKLMGLXH",
-	"jF8x3bZkOk4cTMt9hY99q3hhdxcqYR8UL+y7hxmXBfI+lM/53Koz5vqOCFbkiQK5glqKa46IcWH5V0nX",
-	"+CHmjOMQgSYZ0uBHBS0Twc5Xa/DDT3Drdc68dQPZDiYTwry6HqjaLe5B2JelXSsFjqwvBago3sIdtPUH",
-	"ogg/ZfSBiSEavjdwafuOpA2/tRNJu7A55pb9EV/qHeojXDy+5pZk9pGrTZlsyi5C6HlBr3wX9gLGCPH4",
-	"q/nfoJmexsZEVMXNJdw6qvKQcZRoIuoI/uzBijdLZdghHcO8BjxNDmHJ+OXArbSGnvWyyP+K5pd1Lmaj",
-	"r7tR7t7V/AILGdCcKMu+fJDd8547Cfncts3XVIN7IePGfulNoPEt+La6xY3ZeH8u73Rrft5h3dMBQXBE",
-	"ko2v92dAtzW4MH2rF/3euWFau0mob+ouwjSzQ4cJFkxpMDYUgpVp4ePXTTTUAHNQIXhnZ4F9kwqBH4H3",
-	"wApBNKeth6EHeK/3eI/OgrfrWhcjFi4RO8rwiDwnsrlyIx+tYa1ryY0dbessk/cfqM8Gx4+/un/dDldY",
-	"+YFT4/I5Hk71DYro9jC73ku1TaL3k8fgVuuknoRWJMbu8dcxnL/gR1v0c8ya/9kZZv0QcsvAqV9Oudqv",
-	"rMfn9YLxQiWry4xaHCZTkVN0esWDijDTilBMgPazb2I/P1M+y3Jqa9KMNhe5yVzjgIzUvARlx+dYwsd/",
-	"OR9KU5gdT1KChj1sVsBhlpbdz6Znzfol3tX8m5UNYSbVQ0sHP0qsv6gxKOSzMCvsvsj70hWa21FJxjAz",
-	"67uUgKb+vOEx/XWN5q/jr7Lmw9z/DlePdHzwyOkDlZW+sbZNhoD21OP/qrHRgQM4ZiPaTgqoE0c3v80t",
-	"HPsxaWkdzXCe+13G/13FWn8Mfb4A9Ne4rhLfNRhzRN5Rplx3kEhQYNgDeO6+mQu5atJ4tqLe49ABs1c1",
-	"+OAaWt4Dc+5vWUd9l/9sVnVoZ3r42g+LNXhhfswXRkPMv9bkGiR4TSDGDYsC/QaeFRsfbLH4n55/tFqH",
-	"PqjQjzq+9rAV32B2X3LerHdE/u70QKwOVqmb32QLvuShN36L1QF5wAxbf2leYOtYSCEwIoejNWmI3NoC",
-	"5RKoLV12G4xNHeYytzFb0T6OuiyGdbWDkTFjfbcLTO8P06TxQbIAbSPKdtb2PPzwO0Wwq4xP6Df826i5",
-	"F0QBNP0biW8eGEWdz8MiWNy2pEbBDtHxVIkSlUYBumOZ0jdKOa5L7wNnwcTjl8YN7/3WKg2/ev/VSi3i",
-	"bciKUF8Ea9NZM9vGC7F8m4J/JPXjr+Z/gyr7ndi8FXEHV9pDE/IB9nmBNP3zB4p2L5I+wxQXZUeI2OZe",
-	"uDXz0EhDn/1YAMiy0gLXJ8l0x+XTYk0kiAp4w/Vwev4MbN8O17DaFjaZp9F1p0g8d4Aouj4KkT40+G2i",
-	"dwlzbY198mr++LVL7wFnf5jnLOPEHCBhGbIDoYuaVBJywW3HzqntJLTJAm3T6/ti1O78byPsY266QQZ/",
-	"HaiVWnxo1FIPjx3CTFu3TDwgX3b9xbdizCcPrNEErzLh4voPIMGXFqtp0ABsP6fMZYVEUtyqBGanJbuC",
-	"zPdU0TCgNMWMdVxtOjs59f36vMZjJ5uG9jtIzZnv6C0k+R6fd02dHxE/8+zCllH78Dp2cmyWdMXVrigC",
-	"e/dYCdWjqNxRS7kXmR64kPr/KSqHVVTeb6olQUPGDh2UadeygukkZkco2au3tJrM9vooPkb9Yrdpn2bj",
-	"lbvkEfyZPA6tPsCH9ToEwPteLa5c3OgPySBiu6th6NT722cDETvg0N5bLUvXV1edHx+fnv3n0cnRydHp",
-	"+X8+ffoEweeW9hN/J7bq/WuUKqLivy3bjj7wqBZ9hHkG8Ro+kNb6zJwk+sBl432+/T8BAAD//w==",
+	"DUpPk4Rzr/AiNqrtnUeUqkWOunpoXRqd2pmnijIMBCoyE8V6P+FPu4lpQTXtC7yhVYne05yuAO1L+6fd",
+	"VkaoK55u2dT7i8QNC11sEpz8poL87slaBsO36F7eiA0F+dYt5XoSB7NJXRX7oSBbadxnhrL5epqvirFO",
+	"adtId8k0TMMl3FHAJ9q8h3RJc4uRhI85Q5JqA121cbsTjY4A3cff7hRz6eVcYxlB7f4T44xtvIrDcbq4",
+	"68TZj6nYS+BQo0X44Z6DW6S4YkpgbxDgcyF7Krw9KXa8Vi70ckpesxcYeRmO84xSWigqeXL6w5NnW5SV",
+	"BEIcmXkZ01OjZOdCFvEkw8/ZGLHFSPDDD09SIO4jqF2DYsP41K1EMPfTRwfpTjnaaQBjPDRJ673veqB4",
+	"RejpuZW+Z4+xBQvbJmRhFttnFtr97mELNQ89ODtyQeV/M7Srj1hVZZff4SCOLfccx7554Cx9ib7eZg5t",
+	"Wm1bvVVVgm471WalyG0VYtNiJ0X65oX/C8XMKPRWjMefnm7Acy/8s9dPkDzm8OF6OedYydvGvfy39VSP",
+	"hPH6yz16ffgjE7YO7o23ykgT3mn2k0LPj5Tpv1BW1rInAc6o/ETMCbWzbVEBd92esJYF7QIcw0dmaw2b",
+	"gZ2qKRzabp5sx/fuPk9uPiLlHYtUF66Xyph+NKNqu85bxp7dXLNHR8pribkjBZNpqIe0CVveJ+Q6Q/vG",
+	"/RBTL70zqJM80vNKw2BKup4mUsXTB9o2p5yLqcGMnr4miSmbfzfWnJAu25aSCkBeENvC5jz0zh1PifEZ",
+	"OFudxmdNb/Wg1Ko9wcamPCxtr/Uev04zsWvXiuD+3PpswvgSJEunU8b9F0a7bA37T3ecaR9SQjcu1yFo",
+	"RjhcP86XrCzsP7WoHpdwBWVGWHH+r3/8MyPGpDD/MrhAiauP2E3fTLStwG0NMQtR7cgrFpLmkOyU/AL0",
+	"NYDNzqhEybRty2b+RKOkIMCLpv3zbE1KWvN8aXtAj1zCuBER3+jISHLDO3CXUoh5s6Mn4x2e7zpA9GOE",
+	"Ip3kLKrswGeWdom5JOODtsQdKAZCxhwG1OzLH3enIqPkLsaQP/QaSxYehQzu+BaSxx7NrvU3/EDGk9/b",
+	"9gZUQMExI6pZesyQsn20a8n0+r15izNK+8ZJ11PD3773/QkfZeR6Ke1nRgkG+cjm/hTuOQ7EO+kfTdx4",
+	"fJSoQKXtx2O3s9S6spP3GZ+LtArx/O0rI1/Nmkackp9xhHLIx8HW9MgTlrgT8qqAVSU08Hz9+G+w/sS/",
+	"l/AF92V42tkzki+ppLkGqTKyMpeDOZuY5Fky4PrROZFQAdWMLwgN1TM1L0B+4uhYNpL/EtZuMLLyaW1x",
+	"hYX18/ptHvmeeUTLGi4I/cRdFQ5xzUPtnGUsKbE/7c75OiIfXeVKdFi9hE98Wc/wIIpQ3JU5p98Z04Tx",
+	"eBu+COXoE//EnzeZx6jCvKu5Ya1XoFwOivdWQ+hN+Z0iiCa2cSfDDD27C7ujj/QKlvXs8UuX6fy9+bGX",
+	"8D6J2ObMMkVwDhnRwuDPJx791m4Kf+ymmbvXWs95zYmlatwG5mDbEz/Cc2HhvSJUAnGpIOb0x04H/4/f",
+	"lbDNSAklCuelkVwUcESeo8Jq32HkjfrEFfBCtTqW2hQ35p64IGxu/jC2hHKmhPl9ZkMQWK1uTnp2cvKJ",
+	"e6mKxghT5Osnbxd8mpyTr//6xz9vb48+2UFaObhiHtu5ac4ME5k8r2i+hMdnRyeeJbY+a0xLHCVm52EE",
+	"l/Tk1FZ2A6cVm5xPnhyd4jqGpyIDOF4CLfXyf6O6ACicQqXSq2JyPvkr6F/wkaiQB395dnLiuqVop8qa",
+	"2z+uSmp9o5aXpbg/xqtion+lSSFAtZjU5Py3z9lE1asVlWs7rdxjHnHBOkd36oj8HaDAarxcAsKOlogm",
+	"iq6Vb+hOoFS2Gw1dKD865LN55fEKtGTWRdoHg9fukcMBwXA+v5HbEDDvkxRhFy3zswHXWylWBmC1IkiU",
+	"VuNIHx+9GoMY8M75PQ6OAHc99xZIE6aaGK3ejhb7/oeTJw1x4zw4hfadVgSbTeHwMeszeJSG3dXpcVSR",
+	"0we/prZmBIIx7/rd+WkaOI4kibvKiR7cclnk98SrTm2ItfcNdYU6F9lIGMu/I6YfwxAz1gMQ20Nyk3D8",
+	"lSn9UzyetqKSrkBjF5zfvk4M1k2+1LbxumOUziINEBwrVUmv4l2l91zGlYVs0EXURjB9Kc1Bj19a/W6L",
+	"J3/FqYq3nw+Ic625xwm0e8OBVK4n/z3xrrl4tMqNeoauuxijwojCTaQ6/ur/fRvhVyeLwKgHRsJPVypK",
+	"0SW2rRm2NfcCHmtncaBnZtVg952x5MxXdXUePauhLFGhyJdHcSWw5w4/NTOnOyg9csUN/CVdbYMTHynT",
+	"r98/DFIMc6N4wvU9UeNNZHtktgbeMHDsb0lce2KjBVxntmwfmTuVmrgxn7uj0LGbQY22o+uM3L7V5/aB",
+	"j76P44HvNbKA/gZrd7+o979wTVP2crV2uPbt7e3tAfEnSuVL4M5zP/3b0J1P37o/Dv2VXdnKPg96UldH",
+	"5D1bcFqiYtmonAWKPPshWH/YjtizjMelVnWCFWHYLTOaK9ZLWWZSUqXRKLbT7jK09BR2nkCLD1bobF9Z",
+	"HUcQF1XJyLX7BG0QVIsRbkEzPiKvcKWNqc5E8LwDFqMQYbbgJid7W+tmEOw9Uf5ACNzs78BI3B3ImuKC",
+	"OFH6/qj7nq4bbcw13jSahrLszvFDa7oaM+CIvOHlunWrruN5M+RvR4S2HcR7FTdjPdim4HvghG0gNs2s",
+	"Y29KzTUrSfOd9QsYM+cIAxObqlnTOzlcb6cke9u22Zt7fLHWoIiYNz4RC68Lcy2GnoRTk8KEYyUIoM/L",
+	"evOio/Xt34/Qbqmo1uv9w9nTsx9/jMccptzgWyueh1Qdos7xh9UmP7Sa/eNbM8QP7xdEY9FQjrhGl9od",
+	"iEK5eI1XENqHOTs5sWqjeayy4sxlJXuxlpGzk7NGtwSUPNzIhBlYn11Bvjc/91UKjzZ5shGm/2ZKSBQN",
+	"+0M1kffNxUV6yNnJ2QO9/40tUQmVt/enir9AV9yjS5Mj6sENzXW5RvXZK0NaAgxShpvJ3OtYRGfl4YRw",
+	"mKXdY4SY7d0fbB9Dmwys5HRydymuyarOl8jkRVmoXv8RK9TxVw03ut80fa5JCUb9Oz2Lghl2zjx6l2HB",
+	"sK4RxUzoB4bu/Yx8oOoyi+70J9dnIYtURBdHsgXfSLQXxEVeUe981ruyeaxZW0gfunHPO2Pd931A2LgN",
+	"MDsArI0WP99UlBevih7/jgsGeseMHbTQRMS0rGHAUROF5DczKA4q2pox1D24yApl28PYQPy10d+p87Mx",
+	"bSxWXqhQKbAnGcgKZd9AOaGzmYQrZmNsOeX2leaNzYg3fd124VlMiQjedXcwknAmbm6P8yXkl/1m8kvz",
+	"9evQmWM3AfVC3HxrsgnPc2ixhC8ZsJBtpwKyP0x5nl/agGCtEScMn5lF4sHG4Ry136CNmhE3OAgx1hiq",
+	"c0LVpWtB6NDHIEs/6sQNanr9wXvBnZRCvbI9qDfNgQrgEivI+pR/uKlK7BTuUnKSDuV1ZSfdh+V3Gfdq",
+	"p962MtafpQrr1hgVnAu5FYl8U57lX2zC2gOYAsY4fSyMReyS5Kx4c9iYEVEWwdl8QbA3ug9wqAFkjpA3",
+	"bQA8j63vKGxZQM4KUGFANca5Xfucc6JFbAySdzblj3wfzSh8RDhAQVyFUBZ5dWzbUlfafESeE98dpHEO",
+	"oHoXpzP89ecP5F//+Oex/SxhYAAvmvK03YjwgZhya0hyO4EmDEVtofHp/jT4pt1SAot/qiWdlWsSWqXs",
+	"wRkE2JvOoZ/NT/RFh+YPdUlouPZx9D3+6v51Oxwbv9v9u9/FLr8DsZN4hHVv6D2Mj95DPMKttguEj5tR",
+	"BX2Afu4b1t8HzuP83b7mIWJF7kA9V+L4ECKxZit4LGq9D3stTit179AipotND6nTkkc0mM07lb7PfVr/",
+	"xTb4+yGfb0YHtq39/90ZrcXcCGky6wjiBfHTgA1S2aJ0lORGreBrYjvcef5AQuKbUUF2Qq2oHKePX/x3",
+	"KKU5LGY9BKtoVz31cAwPkz0ziaVYwXfKr04ED1K1l1Uo4LrjN07f6DlaUv164s80XwZ57lqxijl5++b9",
+	"BxKvc0ReWb9LFAfxmW/MpTNZBRBnD2HVgiJMZ4QqGz606/z25PORb5bQq+qpb1zXe2FTCx6WB+FLH17b",
+	"qyvDaE5PTiIfm8bIbUZoWTo/3Mr7AzLblNNgkiza0b42glaUGaP2mPErptuWTMeJg2m5r/CxbxUv7O5C",
+	"JeyD4oV99zDjskDeh/I5n1t1xlzfEcGKPFEgV1BLcc0RMS4s/yrpGj/EnHGcgNAkQxr8qKBlItjhcA1+",
+	"+PFzvc6Zt26a3MFkQhi21wNVu8U9CPuytGulwJH1pQAVxVu4g7b+QBThR6Q+MDFEkwMHLm3fkbTht3Yi",
+	"aRc2x9yyP+JLvUN9hIvH19ySzD5ytSmTTdlFCD0v6JVvIV/AGCEefzX/GzTT09iYiKq4oYpbR1UeMo4S",
+	"jXMdwZ89WPFmqQzbu2OY14CnySEsGb8cuJXWxLZeFvlf0fC1zsVsNKU3yt27ml9gIQOaE2XZlw+ye95z",
+	"JyGf257/mmpwL2Tc2C+9CTS+f+BWt7gx2O/P5Z1uDf87rHs6IAjOd7Lx9f4M6LYGF0aH9aLfOzcJbDcJ",
+	"9U3dRRjFdugwwYIpDcaGQrAyLXz8uomGGmAOKgTv7CCzb1Ih8PP7HlghiIbM9TD0AO/1Hu/RWfB2Xeti",
+	"xMIlYucwHpHnRDZXbuSjNax1Lbmxo22dZfL+A/XZ4PjxV/ev2+EKKz8ta1w+x5O1vkER3Z7E13uptsP1",
+	"fvIY3Gqd1JPQisTYPf46hvMX/FyOfo5Z8z87w6wfQm4ZOPXLKVf7lfX4vF4wXqhkdZlRi8NYLXKKTq94",
+	"yhJmWhGKCdB+cE/s52fKZ1lObU2a0eYiN5lrHJCRmpeg7OwfS/j4L9+nMxRmx2OgoGEPmxVwmKVl97Pp",
+	"WbN+iXc1/2ZlQxio9dDSwc9B6y9qDAr5LAw6uy/yvnSF5nbOkzHMzPouJaCpP294TH9do/nr+Kus+TD3",
+	"v8PVIx0fPHL6QGWlb6xtkyGgPfX4v2psdOAAjtmItpMC6sTRzW9zC8d+xltaRzOc536X8X9XsdYfQ58v",
+	"AP01rqvEdw3GHJF3lCnXHSQSFBj2AJ67b+ZCrpo0nq2o9zh0wOxVDT64hpb3wJz7W9ZRF+Y/m1Ud2pke",
+	"vvbDYg1emJ9RhtEQ8681uQYJXhOIccOiQL+BZ8XGB1ss/qfnH63WoQ8q9KOOrz1sxTeY3ZecN+sdkb87",
+	"PRCrg1Xq5jfZgi956I3fYnVAHjDD1l+aF9g6FlIIjMjhXFAaIre2QLkEakuX3QZjU4e5zG3MVrSPoy6L",
+	"YV3tYGTMWN/tAtP7wyhsfJAsQNuIsh0UPg8//E4R7CrjE/oN/zZq7gVRAE3/RuKbB0ZR5/OwCBa3LalR",
+	"sEN0PFWiRKVRgO5YpvSNUo7r0vvAWTDx7Khxw3u/tUrDr95/tVKLeBuyItQXwdp01sy28UIs36bgH0n9",
+	"+Kv536DKfic2b0XcwZX20IR8gH1eIE3//IGi3YukzzDFRdn5J7a5F27NPDTS0Gc/FgCyrLTA9Uky3Vn/",
+	"tFgTCaIC3nA9HP0/A9u3wzWstoVN5ml03SkSzx0giq6PQqQPDX6b6F3CXFtjn7yaP37t0nvA2R/mOcs4",
+	"MQdIWIbsQOiiJpWEXHDbsXNqOwltskDb9Pq+GLU7/9sI+5ibbpDBXwdqpRYfGrXUw2OHMNPWLRMPyJdd",
+	"f/GtGPPJA2s0watMuLj+A0jwpcVqGjQA288pc1khkRS3KoHZacmuIPM9VTQMKE0xYx1Xm85OTn2/Pq/x",
+	"2LGsof0OUnPmO3oLSb7H511T50fED2y7sGXUPryOnRybJV1xtSuKwN49VkL1KCp31FLuRaYHLqT+f4rK",
+	"YRWV95tqSdCQsUMHZdq1rGA6idkRSvbqLa0ms70+io9Rv9ht2qfZeOUueQR/Jo9Dqw/wYb0OAfC+V4sr",
+	"Fzf6QzKI2O5qGDr1/vbZQMROZ7T3VsvS9dVV58fHp2f/eXRydHJ0ev6fT58+QfC5pf244omtev8apYqo",
+	"+G/LtqMPPKpFH2GeQbyGD6S1PjMniT5w2Xifb/9PAAAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
