@@ -80,6 +80,9 @@ func (s apiHandlers) ListDispatches(w http.ResponseWriter, r *http.Request, para
 	l := list{"dispatches", params.Run, params.Task, strconv.FormatBool(params.Live)}
 	f := store.DispatchFilter{Run: hub.RunID(params.Run), Task: hub.TaskID(params.Task), Live: params.Live}
 	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		if err := ownRun(rx, callOf(r).principal, &f.Run); err != nil {
+			return nil, 0, err
+		}
 		if err := exist(rx, f.Run, f.Task); err != nil {
 			return nil, 0, err
 		}
@@ -106,6 +109,10 @@ func exist(rx store.Rx, run hub.RunID, task hub.TaskID) error {
 // GetDispatch shows one Dispatch and what its owner observes, if asked once it
 // has ended.
 func (s apiHandlers) GetDispatch(w http.ResponseWriter, r *http.Request, id api.DispatchParam, params api.GetDispatchParams) {
+	if err := s.operates(r, hub.DispatchID(id)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
 	s.waitFor(w, r, params.WaitMs, func(ctx context.Context, wait time.Duration) (any, error) {
 		shown, err := s.cfg.Work.AwaitEnd(ctx, hub.DispatchID(id), wait)
 		return dispatchDetail(shown), err
@@ -129,6 +136,10 @@ func (s apiHandlers) PutHeartbeat(w http.ResponseWriter, r *http.Request, id api
 
 // ReadOutput shows the end of the worker's output.
 func (s apiHandlers) ReadOutput(w http.ResponseWriter, r *http.Request, id api.DispatchParam, params api.ReadOutputParams) {
+	if err := s.operates(r, hub.DispatchID(id)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
 	out, err := s.cfg.Work.Read(r.Context(), hub.DispatchID(id), work.OutputQuery{
 		Source: string(params.Source), Limit: params.Limit, Cursor: params.Cursor,
 	})

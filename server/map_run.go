@@ -20,7 +20,10 @@ func runBound(b run.Bound) api.RunBound {
 	out.Binding = &api.Binding{
 		RunId: string(b.Binding.Run), Generation: b.Binding.Generation, ConsumerToken: null(b.Binding.Token),
 	}
-	if b.Binding.Token == "" {
+	switch {
+	case b.Binding.Withheld:
+		out.Binding.SecretState = api.BindingSecretStateWithheld
+	case b.Binding.Token == "":
 		out.Binding.SecretState = api.BindingSecretStateFenced
 	}
 	return out

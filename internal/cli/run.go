@@ -30,6 +30,8 @@ func (a *app) runCreate() *cobra.Command {
 		Short: "Create a Run and bind this terminal to it",
 		Long: "Creates a Run with its inbox. The terminal that calls becomes its consumer, unless it is\n" +
 			"bound to another Run: then nothing is created, except with --bind (take the terminal\nover) or --no-bind (no consumer yet).\n\n" +
+			"Inside a worker that was started with --may-coordinate it creates the one Run that the\n" +
+			"worker coordinates, bound to the worker's own terminal.\n\n" +
 			"Scripts have no terminal: --consumer-file writes the token that WAVEHUB_CONSUMER_FILE names later;\n" +
 			"the file that the variable names is written without the flag while it does not exist.",
 		Example: "wavehub run create --objective \"Audit both platforms\"\nwavehub run create --objective \"Nightly\" --no-bind",
@@ -59,6 +61,8 @@ func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags, kept *bool) func(
 			return nil, misused(cmd, "takes --bind or --no-bind, not both")
 		case f.noBind && f.consumerFile != "":
 			return nil, misused(cmd, "--no-bind makes no consumer to write to --consumer-file")
+		case s.dispatch != nil && f.consumerFile != "":
+			return nil, misused(cmd, "takes no --consumer-file inside a Dispatch: the Run is bound to its terminal")
 		case s.contextErr != nil && f.consumerFile == "" && !f.noBind:
 			return nil, s.contextErr
 		case f.bind:
@@ -69,7 +73,7 @@ func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags, kept *bool) func(
 		if f.consumerFile == "" && !f.noBind {
 			f.consumerFile = s.unmade
 		}
-		*kept = s.context || f.consumerFile != ""
+		*kept = s.context || s.dispatch != nil || f.consumerFile != ""
 		file, err := reserveConsumer(f.consumerFile)
 		if err != nil {
 			return nil, err

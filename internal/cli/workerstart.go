@@ -57,6 +57,7 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.in.Comment, "comment", "", "note kept with the Dispatch")
 	flags.StringVar(&f.reports, "reports", "", "where lifecycle reports go: inbox or history")
 	flags.StringVar(&f.in.RetryOf, "retry-of", "", "the failed, stopped or abandoned Dispatch that this one replaces")
+	flags.BoolVar(&f.in.MayCoordinate, "may-coordinate", false, "let the worker create one child Run and coordinate it, within its own repository")
 	flags.BoolVar(&f.in.NoWait, "no-wait", false, "answer as soon as the start is recorded")
 }
 

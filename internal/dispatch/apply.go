@@ -80,13 +80,17 @@ func closeDown(tx store.Tx, d hub.Dispatch) error {
 	if d.ReportSum != "" {
 		a.Capability = hub.CapSettled
 	}
-	wakeWorker(tx, a.Dispatch)
+	wakeWorker(tx, a)
 	return tx.SaveAttachment(a)
 }
 
-// wakeWorker ends a wait on the Dispatch's own mailbox: it has ended.
-func wakeWorker(tx store.Tx, id hub.DispatchID) {
-	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(id.Box())})
+// wakeWorker ends the worker's waits on its own mailbox and on that of the Run
+// that it coordinates: it has ended.
+func wakeWorker(tx store.Tx, a hub.Attachment) {
+	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(a.Dispatch.Box())})
+	if a.Child != "" {
+		tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(a.Child.Box())})
+	}
 }
 
 func tellClosed(tx store.Tx, d hub.Dispatch, closed []hub.Question) error {

@@ -35,6 +35,8 @@ type StartSpec struct {
 	DisplayName string     `json:"display_name,omitempty"`
 	Comment     string     `json:"comment,omitempty"`
 	TimeoutMS   int64      `json:"timeout_ms,omitempty"`
+	// MayCoordinate lets the worker create and coordinate one child Run.
+	MayCoordinate bool `json:"may_coordinate,omitempty"`
 }
 
 // DefaultStartTimeout is how long a start may take when the caller is silent.

@@ -265,6 +265,9 @@ func (c *Created) Subject() (hub.RunID, string) { return c.Task.Run, string(c.Ta
 // CreateTask is the verb behind the gate.
 func (s *Service) CreateTask(ctx context.Context, r receipt.Request, id hub.RunID, t hub.Task) (Created, error) {
 	out, err := receipt.Do(ctx, s.Store, store.New, r, func(tx store.Tx) (Created, error) {
+		if err := Operates(tx, r.Principal, id); err != nil {
+			return Created{}, err
+		}
 		t := t
 		t.ID = hub.NewTaskID()
 		ts, err := CreateTasks(tx, id, []hub.Task{t})

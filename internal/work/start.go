@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -22,6 +24,7 @@ type StartInput struct {
 	NoWait  bool           `json:"no_wait"`
 
 	fresh *newTask // what StartNew creates for Task
+	by    hub.Principal
 }
 
 // Start starts a worker for the Task and returns when it is ready, failed, or
@@ -34,6 +37,9 @@ func (s *Service) Start(ctx context.Context, r receipt.Request, in StartInput) (
 }
 
 func (s *Service) start(ctx context.Context, r receipt.Request, in StartInput) (hub.Receipt, error) {
+	if in.by = r.Principal; in.On != "" && in.by.Kind == hub.DispatchCap {
+		return hub.Receipt{}, errOwnHubOnly
+	}
 	op := s.localStart(r, in)
 	if in.On != "" {
 		op = s.remoteStart(r, in)
@@ -79,8 +85,13 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 			if prompt, err = s.startableNow(ctx, in); err != nil {
 				return err
 			}
-			p, err = s.resolve(ctx, in.Spec, nil)
-			return err
+			if p, err = s.resolve(ctx, in.Spec, nil); err != nil {
+				return err
+			}
+			return s.Store.View(ctx, func(rx store.Rx) error {
+				_, err := s.charge(rx, in.by, p)
+				return err
+			})
 		},
 		Begin: func(tx store.Tx) (hub.Receipt, error) {
 			if err := s.roomHere(tx, in.Spec.Agent); err != nil {
@@ -101,7 +112,7 @@ func (s *Service) startableNow(ctx context.Context, in StartInput) (spec string,
 	err = s.Store.View(ctx, func(rx store.Rx) error {
 		t, err := in.task(rx)
 		spec = t.Spec
-		if err != nil {
+		if err := cmp.Or(err, run.Operates(rx, in.by, t.Run)); err != nil {
 			return err
 		}
 		return dispatch.Startable(rx, t, in.RetryOf)
@@ -114,8 +125,15 @@ func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p pl
 	if err != nil {
 		return hub.Receipt{}, err
 	}
-	start := hub.PeerStart{Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Spec: in.Spec}
+	of, err := tx.Run(t.Run)
+	if err := cmp.Or(err, run.Operates(tx, r.Principal, t.Run)); err != nil {
+		return hub.Receipt{}, err
+	}
+	start := hub.PeerStart{Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Spec: in.Spec, Depth: of.Depth}
 	a := s.newAttachment(p, start, "", r.Key)
+	if a.Sponsor, err = s.charge(tx, r.Principal, p); err != nil {
+		return hub.Receipt{}, err
+	}
 	a.Receipt.Defaults = in.defaults(a.Receipt.Defaults)
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
 		ID: start.Dispatch, Task: t.ID, RetryOf: in.RetryOf, Server: hub.Server{Name: s.Name},
@@ -141,7 +159,15 @@ func (s *Service) roomFor(tx store.AttachmentReader, peer hub.Peer, agent string
 	if err := s.roomHere(tx, agent); err != nil {
 		return err
 	}
-	return roomUnder(tx, peer.Grants.MaxWorkers, "the grant of this peer", func(a hub.Attachment) bool { return a.Home == peer.ID })
+	return roomGranted(tx, peer)
+}
+
+// roomGranted refuses a worker over the peer's grant, which its own workers and
+// those of their child Runs share.
+func roomGranted(tx store.AttachmentReader, peer hub.Peer) error {
+	return roomUnder(tx, peer.Grants.MaxWorkers, "the grant of this peer", func(a hub.Attachment) bool {
+		return a.Home == peer.ID || a.Sponsor == peer.ID
+	})
 }
 
 // roomUnder counts live workers against a limit; 0 is none.
@@ -234,9 +260,13 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 			return err
 		}
 		t, err := in.task(rx)
+		if err != nil {
+			return err
+		}
+		of, err := rx.Run(t.Run)
 		*body = hub.PeerStart{
 			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec,
-			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Contract: hub.ContractFederation,
+			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Depth: of.Depth, Contract: hub.ContractFederation,
 		}
 		return err
 	})

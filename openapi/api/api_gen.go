@@ -24,13 +24,16 @@ import (
 
 // Defines values for BindingSecretState.
 const (
-	BindingSecretStateFenced BindingSecretState = "fenced"
+	BindingSecretStateFenced   BindingSecretState = "fenced"
+	BindingSecretStateWithheld BindingSecretState = "withheld"
 )
 
 // Valid indicates whether the value is a known member of the BindingSecretState enum.
 func (e BindingSecretState) Valid() bool {
 	switch e {
 	case BindingSecretStateFenced:
+		return true
+	case BindingSecretStateWithheld:
 		return true
 	default:
 		return false
@@ -1194,13 +1197,15 @@ type BatchResult struct {
 // Binding defines model for Binding.
 type Binding struct {
 	// ConsumerToken whc_…; null once another consumer has taken over, see secret_state
-	ConsumerToken *string            `json:"consumer_token"`
-	Generation    int64              `json:"generation"`
-	RunId         string             `json:"run_id"`
-	SecretState   BindingSecretState `json:"secret_state,omitempty"`
+	ConsumerToken *string `json:"consumer_token"`
+	Generation    int64   `json:"generation"`
+	RunId         string  `json:"run_id"`
+
+	// SecretState Why there is no token; withheld: a worker's child Run, whose consumer is known by its terminal.
+	SecretState BindingSecretState `json:"secret_state,omitempty"`
 }
 
-// BindingSecretState defines model for Binding.SecretState.
+// BindingSecretState Why there is no token; withheld: a worker's child Run, whose consumer is known by its terminal.
 type BindingSecretState string
 
 // Check defines model for Check.
@@ -1944,8 +1949,11 @@ type WorkerStart struct {
 	// CurrentDir The caller's directory, for current and defaults.
 	CurrentDir  string `json:"current_dir,omitempty"`
 	DisplayName string `json:"display_name,omitempty"`
-	Name        string `json:"name,omitempty"`
-	NoWait      bool   `json:"no_wait,omitempty"`
+
+	// MayCoordinate The worker may create one child Run on its own hub and coordinate it, within its own repository or its peer's grants.
+	MayCoordinate bool   `json:"may_coordinate,omitempty"`
+	Name          string `json:"name,omitempty"`
+	NoWait        bool   `json:"no_wait,omitempty"`
 
 	// On Name or id of a peer; absent: this hub.
 	On        string             `json:"on,omitempty"`
@@ -2598,7 +2606,7 @@ type ClientInterface interface {
 
 	// CreateRunWithBody Create a Run with its mailbox and bind the caller.
 	//
-	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2607,7 +2615,7 @@ type ClientInterface interface {
 
 	// CreateRun Create a Run with its mailbox and bind the caller.
 	//
-	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3364,7 +3372,7 @@ func (c *Client) ListRuns(ctx context.Context, params *ListRunsParams, reqEditor
 
 // CreateRunWithBody Create a Run with its mailbox and bind the caller.
 //
-// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3383,7 +3391,7 @@ func (c *Client) CreateRunWithBody(ctx context.Context, params *CreateRunParams,
 
 // CreateRun Create a Run with its mailbox and bind the caller.
 //
-// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6007,7 +6015,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateRunWithBodyWithResponse Create a Run with its mailbox and bind the caller.
 	//
-	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -6016,7 +6024,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateRunWithResponse Create a Run with its mailbox and bind the caller.
 	//
-	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8549,7 +8557,7 @@ func (c *ClientWithResponses) ListRunsWithResponse(ctx context.Context, params *
 
 // CreateRunWithBodyWithResponse Create a Run with its mailbox and bind the caller.
 //
-// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8564,7 +8572,7 @@ func (c *ClientWithResponses) CreateRunWithBodyWithResponse(ctx context.Context,
 
 // CreateRunWithResponse Create a Run with its mailbox and bind the caller.
 //
-// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12083,170 +12091,174 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L3rkts2tij8Kih9X1Xi2nTf7HjndP+ynczEZ+Kxt+2z/SN2qSBySUKaAmgA7G4dV1fN08yDzZOcwsKF",
-	"IAWSUrfUceac/IlbokBgYd2vXye5WFWCA9dqcv51UlFJV6BB4l/PuboG+ZEy/fq9+bsAlUtWaSb45Hzy",
-	"i7gmpeALogW5pkwTqslKKH1BCpjTutTk2Yn5LyMnRPByTUohLtXRJJsw8/MvNcj1JJtwuoLJ+cSsMF2p",
-	"STZR+RJW1LxvLuSK6sn5hHH97Okkm6zoDVvVq8m5W3myYtx+cJJN9LoC+ywsQE5us8nN44V4bD5+rC5Z",
-	"9Vjgzmn5uBLmITk5n9NSwW02eSFu3pqTbx5S1vz8U31y8iRnBf4fiJCkYKqiOl92vvJHq6heNiebiZtJ",
-	"NpHwpWYSism5ljXEp1zRm1+BL/Rycv5jcwylJeOLye1tNnlZSyXk5t443Ohpjl8SMSd6CaSiCyAzmAsJ",
-	"fYC2P5j07OCH07PUFn5yBw5QSpzTA2Xbwz57mnrTqwJWldDA8/XfYJ24EPgy/dc//kkoL8jZM5IvqaS5",
-	"Qdhw3iXQAmSzr2jFx2bJnbbzK1sxHQ7cAWWJX3bWs/h41sLO003svM0mr0EpuoAhmK7sI/cD6buaD71D",
-	"1vx+63+g6nLoBZqqy/u94e4s6OTh+I3ZqARVCa4A2edbKWYlIFRywTVwRCRaVSXLqTnBcWWf+I/flTnO",
-	"12gr/7+E+eR88v8dN/z52H6rjv26+MY2QD4uqSbXwDW5loIvMiSTa/OhFqQQxLCMIwSpW6xh88j+pahA",
-	"amb3T8Pn9qi/+SvJJrwuy8nnHTisXWvq8HnKiv0sm1ovIA5eR72CaS5WK8qLTfyx4KJMKyJ4RqgilBMq",
-	"F/XKgPAKci3kBYFVpddE8BwMj5VAmH0Oj4T4pWGlkhtwH1Ap6Rr/XkqgRd92NVtBMRW1jr6dCVEC5ROL",
-	"XZ6CfotPHi/rIT1JgTx+wwZwPofditnvkGuzoed1wfQ7cZ3AjdyCMHEKqlu0VFANj817J13Kju65tQAS",
-	"y41OLr4ADpL6d28Q7KYOUEnGc1bRMrFcB6TUQMUdLP5h660pML0wYu8dqLrUm5Ba1Trsd4iqX/vnHN6W",
-	"ViNrI+wbDmQuJAGaL4m72YwwbhCTSSJk0cHIoTe+B66dDNrE1Q5s/I6y5jxJSDBeGNBuQCEX3GCbnGpx",
-	"CXzzYNfL3Ij1C2JYgKU1yoUhN+J/SpZUEU0vgRNxBTIjCoAoyCXoqdJUNwh2H46yM4LJmvfRc2tz518n",
-	"wI3o+G0yB55DTHE9COmWbm0q64IydQ0vl5BfIpkWBbMnfRtdB54126Doy81r+QlKdgVyTVhhJAjNL7m4",
-	"LqFYAJkzqfSRFZKx9F4x7v88zTZhUnqFKsjWH0Y0JfuJSnFv4FbyX8IF4XAF0so6pogEXUsOxdbE4Ajh",
-	"g3n5LR7qlf3Z6bNNNu6Vh/vrDH2X18dNohvYkwjNKc+hLOPlGqGD2MYBeeK0FEr3PVTz+Kvo7gqHQfsW",
-	"+QiNXW42JY7vxpurkq77wDXADQalu8UpxhfTGSyZ1VVGmU8fu4hhHgHM31N0ho3XZm0Ma2sMDaps4sWI",
-	"YHhptYz2re2gN3X+/smq95v0MWdQ9jBjUcsckl9d0bKGcf3Aru0fDyumjuvt5YQglEA1FNN7a0ne3O5D",
-	"N7hihZEz+6E6uGF6mouitZxHxDusJ2qdi9WeNieBqlgZvd9aWq6nYr6n1YaUA3llrathHQ2fwue1LrdB",
-	"nKH9JtFq7BBBfxnaqMf49/iwIVmqLtNn75BVjMjNz7KGnXnlzl1zdEcBillMVy1YNag2RKc/gaas3KTW",
-	"IqLjbU5v1hQzs6mt5Mqb6FGESg6s0qM4oanU79yzfdCctDfSLD4EhrdGTvYCYQeZG8Ojy7sjt+U+iKzn",
-	"/Cjv4lcNnft9V0NXBsR2O8ayXlsslHpacyMdOf4tqso+Yv4Zf1PnOUCBYnJOmZWX+Dj+i84oLwRPGgDZ",
-	"5OdVpdejqvvGSX6WUsiXjj/7UzB+RUtWTL1HA11h9qPfLSVZ2Ezdp47oAjiNMsvKmbiZ0tWMLWpRq0By",
-	"8VN0AdyAJhd8zha1/bAqKY8WXlId/eW3YU0YpNGpmE9VLiqITZzoJUKyBePTuZAzVhT4qwrwkStxiU9I",
-	"qMSUCz1dSMq13QRlBrDTSgoxn66YWjnaMI/NRc39meO/kQXFHwQOFX/o/Sqtzxy44s++1KBQTYo/vKZX",
-	"7V/iUVqbALlinJbtnwl5qSVEP50KPg08MAAgfr6zrgKlursxUAalW58xfsV0e4/2mlubFBXLO1DRS1Hg",
-	"R7QsxTXE60fwDzBGsqKzEvyHyO0jVKElUuB05t4QcMNZ0UiZJUy90ut0WpBTuGEKXRbOE2bQs2S5jm+U",
-	"cZprdgUxxAOU4/36L2e1WlvnGWp/Dvjxo3iV+ZJyq0Djn0oLCd0Pi9p6gqG5KaOyaabX0aPuPc0HWlJu",
-	"zeCYPBwlh4PFuE5XMEXHSReF0LPZvL2QlHHL0hBBAwDxr7k5v/9D1jx+UoJiRU1LNDKM/YpMOt7Eit5M",
-	"za2gOFJTCTRftpADbip3FId6zQfubM0HlYRccMsfp4HFaiGmJZUYLqm5qqtKSKMSrKBgdIosM5sshdIt",
-	"JlKyOeTrvIxxLqcVnbHSXES0kNmswU10YUBEXz4OJKGk6+mXWmg6hZsgA8zREcs2zj6riwXo+FkUbRbO",
-	"ElZCI6SNejetOb2irHSksqxn8XUZ/DLMaG5kZ5D1yv/tVKAgo1KC56+GaaqE/5LeTO05VdrCN1xnR3Pu",
-	"CuSs/ZOW4HVSFy9a3KyT2x30Vtr1/day1hlSesAvQKWegVWtd/CZ1copTImwgl4CMe9Et2UulCZKkDmV",
-	"mQ9Skafkb+wFoYr8z/dv/n406e6rrbYbgX30jl6/DhHBUf1Iyxoix8I8FUPGrV4CVCpsGCSZS7EiC8H4",
-	"ggjeBNO44BhW9pdVSbGqNLIzuWIoVwJRoIzlkHZy9l9Ar9/rsObyoElC00rzL8xQ3TqtM+/TS7VnhXnA",
-	"Ku1zKEUupDGV+pd6ZrTpWqViAHWSwzQq+9SI8C397jGEt3PTb/uoUUPUHR1wauJ/n22cK9pzCnLLepbw",
-	"ZwHVtYQd+euc8QXISjKejqIZ6dHjlrDh8ZS/wnDmfTiurC4ElbBm9RYXYn/Rs+FalmmnHkiVDlF2bs0B",
-	"wx29+aFdug3MaC/tg2TNTbVAtXnRm2/3jtk0WrwqXjfGdxs5WDGCF00U42xEYpqlkm9HXewlOld2DSgZ",
-	"/X+6qR1E8aKnJ//jWTa07SgdJCA3TYSCPiyBSFEC0UumyLKeYaBQNaLLCqVYeC3FqlG8kypGR/MJgZ3T",
-	"rZLPVrWuW1HnyNevdenCR91wW5w4Z3bbH1768dnT7j5O8c9tYkz2WvuErVXAE0K4KCQotSs36rqN7+OF",
-	"NhaAuj8PGmOQi6AMD8lspzLfBpNlxzhwrVDn93bNaDy4eYsDahZdSZdRRbAK50lR+F1iYNdUGsNjJzxI",
-	"nmUsbPQruwIOqmUiOFkKN84Iq/kVSDZnaBml6NirVhv4PBPFOrnzvQVpjCKd5szDiUsVXZeCFgOmhQJe",
-	"gCRUazQmXeLEXEjChV4yvjjamwEhoSrXUy0eICTyZWuNgJaQ5q2qttiTxMjN9Kv7HCUGyQbe75BuMJTa",
-	"ZWDi8Ahf6JZvzplZNG5wpp0OFi7PA62F3Smac1t74eMeO4j8u1o974EXnawLJ9j8nyPcZFCxdi95w8t1",
-	"wvjwbsOIw3ypobaObT0V1xyNWfccJELkNW++TOoRDf/Z0gLsBjTbam3BYvTeW+SkyTWOXKn+dQNwxcvb",
-	"DU96GW/HSh9ODDYSrwQ1XYmCzZnNyLiTlnl6EitOTXaIWV0LDp31zn5ILWeh3Kvqnp6cPd1Z1Y2i5G0x",
-	"EEJMGbHuTyIkidMzojc/Oct2EDB/kQCPDQdu/FTPrKPqegmcXEumtfk/00tRa3K9ZBqIqigm7BUEVE4r",
-	"UIfzZhl7QuopZphvdc0yKLntgz7na3S83fuc+znXoNhqQuljFNGScKMPi3sWvFwQQ9VUC6mwxKeNeIlq",
-	"Fhcy2oqgvBj1XNkHKQxBNmE1o9zWrDCo71IFMEhp7qf0oe8l5YWYz5PMObhwD4OuqJqupw0SBt8pVaod",
-	"IUYPKl+MmwH47QBD/rAt4EKq+NYQbOKH3lGfC66lKKNv8lIosCFWlvdo5JHN0ZYMI9l1Lla0lfOyeTZK",
-	"eEuB7U07YaPreDYK9soVbzSeb1A2oE5n7h9DsZV9Z0+VVOmpqHVV6z8gHwjf7vjwH/B2xi9b5qDIMVxW",
-	"V0Zz6buB/txVmyXzhyRWVVLkzrgdUgyDERyzqzbXfrGOwjffKSKuOUGf4lG0+8DaUrvfW3xpz1opXncD",
-	"qiwmyA1C2MDN9u4cGsT0mOQHuF46rrPPMMxYBuecluWM5pfTfeY3oj2zk/e9kuKKFfsqBNs57TGk7XqC",
-	"b/IforyMJNG71AmfVNEX1kgGq8LCOxCn8yXvlinZwfcQPU2crEHReHfdffdUTmlZ89zY/VsUl+Ei8U9S",
-	"e9iDE7AdZ3VXvXlvEQ5GGZ8xJmdRWbNXYLrkE+04dZy3kKyBvKPLe28OxD07qu8S+cNkpb4KS1G2iLMd",
-	"VQlRkCR1dt3hIROrAltFZpClSe5biaseB8teI4odFPWHD+HBEC5su9tjRzwCJdxNk8AcxQ5HfHAGGZ8X",
-	"xTcScfOa626VXocLn3lM3W0/yDhSoUMXMZxBLlbQyoNRrIDIlRFtwUWdYyP25OmPI3vooJZDKBtl7tVG",
-	"DCr0pad7XXij1pJDrv8QlRb1L5ByXzqS0i3z/J5LdcJvwWJoypmS9rfLuTRKZfz7gkmrT0u4Aqlg3HIP",
-	"ZaphOX/CFuSy9hWmsKKCcUUDJVqKn02cFdWHbmnVd+9pSGYr24cK7GlGFAq75HiWkllsnwXb972OwSBo",
-	"1Eeiw+/nGmRfHeomS/VsfGiTTR0B1m56tpPQS/rq7JZ9qoq9k6gOcGgfoV5wzOvjqoFiusRKYENZdAVT",
-	"92MjoT20sgnjqoJWVCNlECQyw5gutygUdLF5+3Skkdqdpq74v7xT7s/YhOPBShpHguapCMyopv4lgvwm",
-	"ag3EqrcpivPXmjb1WnHepni3bRM5iRF5bf0xR1p9jGiYfmsPxOv9/rfn94Ekxnh+s/Q4329fSOzQDSaH",
-	"haWtOyiF6jE53kFVru8Y9RzTU3sjQZ2D43qpU76DShyw8vjS1ad72C2w+GEuyqInka7fsnRRvARPr0R/",
-	"loiuq238/3aJYLi5plS4+z6o7W5z9dgivUfdsMVGrRZ3Wg9t267LkNu4vokv7TvrA1H+pjk6RPWIuuPN",
-	"aGxZxxi1m8X225bH0tX4ARIbHtPy3llFpc/U83pMMoktlEYlE2MtRyPXVBEJuZAFFBjDZopwgf3TQJJL",
-	"qHTa1N0b3xCBr23ukRVEzF2nsiUQd1qyogXGn13129FeWvzYmHWvzB/WNg9hkHY7HM5rBcU5YZoAN5fl",
-	"kxAoJzCfQ67x+lZ0TWZAtGTmPheU8Ti9uSnQawqT3cpo9fItzNVWCLWBWuzQsrZriCy1qvBbmJlCed8t",
-	"ryefu8FVg7+ZzXC8XrIy6sPmS5L2EcpKn34S7TNNt02IYuseaT3I1ZWsvljTAFNS3qpEnXjZ0Kpmreq0",
-	"VVNGibTbhjO8b3efQZ9+PXoYFS99cxrfzcC6WF2KJK6evJyaH1AR2rlXmN2Yq3FKqAgSuJ52jY4HrfRq",
-	"dtjpOtbe3Kh58a7mL7Bge1NeNS3iBIc388n5b8Mo6XvK3WbhFAiH246z0j+3Sy+puygB9ejjBusSEDZU",
-	"HPY4rAvU/E4lNzOW6nJJay3I964S5tE5MU8RSlybRaJdy7S5BLggEszX51g/g6LYPyauQF4gvz03akPo",
-	"yrcGHYkd8y7kmDNLsD01oB1S2FUp3qCUTenxrub2ZFgRJDgQZBPqIqT7PSEFQJXoYDdMKs3Ge26uT4Oj",
-	"deFaCW+jCIfWmwmfhcOiaY8C8cb2gs5pWWIyiHs8I9coNbWDjtEHsW0Dma0J07Hy4EosevsUhk4XKXX0",
-	"Jp3Ze8g+cFuw3pp3W+ftWt1p+3hHpbCdJdtnTOo792EdHuKZQ6Qe7Hsoq67ewZWDhxqz6eqtHDjvgRe9",
-	"Jl1fnc+I39CVnbSJ6G1Jc3CdVY0qyioGXH+niLuHC3LidFFbLYClN75l6bKeJYv3RjBso/BjX/Vazrs1",
-	"3XR27rPt2nBsP4fK1mu56orP2Vb1OenSh46Ac4tnJLRUyQhWuxjbUcLvGEprlUgRmyNmvre32FhJByur",
-	"8FaTP8eIEhC3593MXicNJaB9yDihZGasAMPnhQLiFzey3SAxfvkdpqzvlW4OguX/dhj7YFiVRiVvf6Wd",
-	"l0MpP52ZE3VZniM6Wauc8QUmTzCtoJzvn3o66TfpwzkPafts1lPSZ2sthbh0TauGMs1h516imBdfV9NK",
-	"lCxfb4dq2C3LjgWw3X3MB61magZktntc49dJtpnrz0JPezdsAXIAVZSEF0Fo41T+DMnriLsTJsrt0ArZ",
-	"oZOg6/SaUIPHwoXh+7s1sLRQ2cV17WCXasiB9zPdo/Nw34k2d1Er7hHRpwXjoNS0S0n34+62CdnUN2fb",
-	"z93tt4erZVXDj5uHNl3NQxzEN6kMfKDb8StrWlomxVhvs1bbAVrUevs8kz0kBgc3U9MONh0X79B445IO",
-	"acLeSbqBc62TNeSexKOsYVwdYu4kbrVJIoLFmLKnRdXb+8p1QHRdbdMCa4wZ/qn5hav+mDYe9UZ0YlEb",
-	"xklGirAOxB7uJlwcXuzaisxjeRclNkDUg8Vd9Gzh7iCCfqDq8pDdzMFo/MBztmuqvStNnPbmEiyp7qEI",
-	"DUpPk4Rzr/AiNqrtnUeUqkWOunpoXRqd2pmnijIMBCoyE8V6P+FPu4lpQTXtC7yhVYne05yuAO1L+6fd",
-	"VkaoK55u2dT7i8QNC11sEpz8poL87slaBsO36F7eiA0F+dYt5XoSB7NJXRX7oSBbadxnhrL5epqvirFO",
-	"adtId8k0TMMl3FHAJ9q8h3RJc4uRhI85Q5JqA121cbsTjY4A3cff7hRz6eVcYxlB7f4T44xtvIrDcbq4",
-	"68TZj6nYS+BQo0X44Z6DW6S4YkpgbxDgcyF7Krw9KXa8Vi70ckpesxcYeRmO84xSWigqeXL6w5NnW5SV",
-	"BEIcmXkZ01OjZOdCFvEkw8/ZGLHFSPDDD09SIO4jqF2DYsP41K1EMPfTRwfpTjnaaQBjPDRJ673veqB4",
-	"RejpuZW+Z4+xBQvbJmRhFttnFtr97mELNQ89ODtyQeV/M7Srj1hVZZff4SCOLfccx7554Cx9ib7eZg5t",
-	"Wm1bvVVVgm471WalyG0VYtNiJ0X65oX/C8XMKPRWjMefnm7Acy/8s9dPkDzm8OF6OedYydvGvfy39VSP",
-	"hPH6yz16ffgjE7YO7o23ykgT3mn2k0LPj5Tpv1BW1rInAc6o/ETMCbWzbVEBd92esJYF7QIcw0dmaw2b",
-	"gZ2qKRzabp5sx/fuPk9uPiLlHYtUF66Xyph+NKNqu85bxp7dXLNHR8pribkjBZNpqIe0CVveJ+Q6Q/vG",
-	"/RBTL70zqJM80vNKw2BKup4mUsXTB9o2p5yLqcGMnr4miSmbfzfWnJAu25aSCkBeENvC5jz0zh1PifEZ",
-	"OFudxmdNb/Wg1Ko9wcamPCxtr/Uev04zsWvXiuD+3PpswvgSJEunU8b9F0a7bA37T3ecaR9SQjcu1yFo",
-	"RjhcP86XrCzsP7WoHpdwBWVGWHH+r3/8MyPGpDD/MrhAiauP2E3fTLStwG0NMQtR7cgrFpLmkOyU/AL0",
-	"NYDNzqhEybRty2b+RKOkIMCLpv3zbE1KWvN8aXtAj1zCuBER3+jISHLDO3CXUoh5s6Mn4x2e7zpA9GOE",
-	"Ip3kLKrswGeWdom5JOODtsQdKAZCxhwG1OzLH3enIqPkLsaQP/QaSxYehQzu+BaSxx7NrvU3/EDGk9/b",
-	"9gZUQMExI6pZesyQsn20a8n0+r15izNK+8ZJ11PD3773/QkfZeR6Ke1nRgkG+cjm/hTuOQ7EO+kfTdx4",
-	"fJSoQKXtx2O3s9S6spP3GZ+LtArx/O0rI1/Nmkackp9xhHLIx8HW9MgTlrgT8qqAVSU08Hz9+G+w/sS/",
-	"l/AF92V42tkzki+ppLkGqTKyMpeDOZuY5Fky4PrROZFQAdWMLwgN1TM1L0B+4uhYNpL/EtZuMLLyaW1x",
-	"hYX18/ptHvmeeUTLGi4I/cRdFQ5xzUPtnGUsKbE/7c75OiIfXeVKdFi9hE98Wc/wIIpQ3JU5p98Z04Tx",
-	"eBu+COXoE//EnzeZx6jCvKu5Ya1XoFwOivdWQ+hN+Z0iiCa2cSfDDD27C7ujj/QKlvXs8UuX6fy9+bGX",
-	"8D6J2ObMMkVwDhnRwuDPJx791m4Kf+ymmbvXWs95zYmlatwG5mDbEz/Cc2HhvSJUAnGpIOb0x04H/4/f",
-	"lbDNSAklCuelkVwUcESeo8Jq32HkjfrEFfBCtTqW2hQ35p64IGxu/jC2hHKmhPl9ZkMQWK1uTnp2cvKJ",
-	"e6mKxghT5Osnbxd8mpyTr//6xz9vb48+2UFaObhiHtu5ac4ME5k8r2i+hMdnRyeeJbY+a0xLHCVm52EE",
-	"l/Tk1FZ2A6cVm5xPnhyd4jqGpyIDOF4CLfXyf6O6ACicQqXSq2JyPvkr6F/wkaiQB395dnLiuqVop8qa",
-	"2z+uSmp9o5aXpbg/xqtion+lSSFAtZjU5Py3z9lE1asVlWs7rdxjHnHBOkd36oj8HaDAarxcAsKOlogm",
-	"iq6Vb+hOoFS2Gw1dKD865LN55fEKtGTWRdoHg9fukcMBwXA+v5HbEDDvkxRhFy3zswHXWylWBmC1IkiU",
-	"VuNIHx+9GoMY8M75PQ6OAHc99xZIE6aaGK3ejhb7/oeTJw1x4zw4hfadVgSbTeHwMeszeJSG3dXpcVSR",
-	"0we/prZmBIIx7/rd+WkaOI4kibvKiR7cclnk98SrTm2ItfcNdYU6F9lIGMu/I6YfwxAz1gMQ20Nyk3D8",
-	"lSn9UzyetqKSrkBjF5zfvk4M1k2+1LbxumOUziINEBwrVUmv4l2l91zGlYVs0EXURjB9Kc1Bj19a/W6L",
-	"J3/FqYq3nw+Ic625xwm0e8OBVK4n/z3xrrl4tMqNeoauuxijwojCTaQ6/ur/fRvhVyeLwKgHRsJPVypK",
-	"0SW2rRm2NfcCHmtncaBnZtVg952x5MxXdXUePauhLFGhyJdHcSWw5w4/NTOnOyg9csUN/CVdbYMTHynT",
-	"r98/DFIMc6N4wvU9UeNNZHtktgbeMHDsb0lce2KjBVxntmwfmTuVmrgxn7uj0LGbQY22o+uM3L7V5/aB",
-	"j76P44HvNbKA/gZrd7+o979wTVP2crV2uPbt7e3tAfEnSuVL4M5zP/3b0J1P37o/Dv2VXdnKPg96UldH",
-	"5D1bcFqiYtmonAWKPPshWH/YjtizjMelVnWCFWHYLTOaK9ZLWWZSUqXRKLbT7jK09BR2nkCLD1bobF9Z",
-	"HUcQF1XJyLX7BG0QVIsRbkEzPiKvcKWNqc5E8LwDFqMQYbbgJid7W+tmEOw9Uf5ACNzs78BI3B3ImuKC",
-	"OFH6/qj7nq4bbcw13jSahrLszvFDa7oaM+CIvOHlunWrruN5M+RvR4S2HcR7FTdjPdim4HvghG0gNs2s",
-	"Y29KzTUrSfOd9QsYM+cIAxObqlnTOzlcb6cke9u22Zt7fLHWoIiYNz4RC68Lcy2GnoRTk8KEYyUIoM/L",
-	"evOio/Xt34/Qbqmo1uv9w9nTsx9/jMccptzgWyueh1Qdos7xh9UmP7Sa/eNbM8QP7xdEY9FQjrhGl9od",
-	"iEK5eI1XENqHOTs5sWqjeayy4sxlJXuxlpGzk7NGtwSUPNzIhBlYn11Bvjc/91UKjzZ5shGm/2ZKSBQN",
-	"+0M1kffNxUV6yNnJ2QO9/40tUQmVt/enir9AV9yjS5Mj6sENzXW5RvXZK0NaAgxShpvJ3OtYRGfl4YRw",
-	"mKXdY4SY7d0fbB9Dmwys5HRydymuyarOl8jkRVmoXv8RK9TxVw03ut80fa5JCUb9Oz2Lghl2zjx6l2HB",
-	"sK4RxUzoB4bu/Yx8oOoyi+70J9dnIYtURBdHsgXfSLQXxEVeUe981ruyeaxZW0gfunHPO2Pd931A2LgN",
-	"MDsArI0WP99UlBevih7/jgsGeseMHbTQRMS0rGHAUROF5DczKA4q2pox1D24yApl28PYQPy10d+p87Mx",
-	"bSxWXqhQKbAnGcgKZd9AOaGzmYQrZmNsOeX2leaNzYg3fd124VlMiQjedXcwknAmbm6P8yXkl/1m8kvz",
-	"9evQmWM3AfVC3HxrsgnPc2ixhC8ZsJBtpwKyP0x5nl/agGCtEScMn5lF4sHG4Ry136CNmhE3OAgx1hiq",
-	"c0LVpWtB6NDHIEs/6sQNanr9wXvBnZRCvbI9qDfNgQrgEivI+pR/uKlK7BTuUnKSDuV1ZSfdh+V3Gfdq",
-	"p962MtafpQrr1hgVnAu5FYl8U57lX2zC2gOYAsY4fSyMReyS5Kx4c9iYEVEWwdl8QbA3ug9wqAFkjpA3",
-	"bQA8j63vKGxZQM4KUGFANca5Xfucc6JFbAySdzblj3wfzSh8RDhAQVyFUBZ5dWzbUlfafESeE98dpHEO",
-	"oHoXpzP89ecP5F//+Oex/SxhYAAvmvK03YjwgZhya0hyO4EmDEVtofHp/jT4pt1SAot/qiWdlWsSWqXs",
-	"wRkE2JvOoZ/NT/RFh+YPdUlouPZx9D3+6v51Oxwbv9v9u9/FLr8DsZN4hHVv6D2Mj95DPMKttguEj5tR",
-	"BX2Afu4b1t8HzuP83b7mIWJF7kA9V+L4ECKxZit4LGq9D3stTit179AipotND6nTkkc0mM07lb7PfVr/",
-	"xTb4+yGfb0YHtq39/90ZrcXcCGky6wjiBfHTgA1S2aJ0lORGreBrYjvcef5AQuKbUUF2Qq2oHKePX/x3",
-	"KKU5LGY9BKtoVz31cAwPkz0ziaVYwXfKr04ED1K1l1Uo4LrjN07f6DlaUv164s80XwZ57lqxijl5++b9",
-	"BxKvc0ReWb9LFAfxmW/MpTNZBRBnD2HVgiJMZ4QqGz606/z25PORb5bQq+qpb1zXe2FTCx6WB+FLH17b",
-	"qyvDaE5PTiIfm8bIbUZoWTo/3Mr7AzLblNNgkiza0b42glaUGaP2mPErptuWTMeJg2m5r/CxbxUv7O5C",
-	"JeyD4oV99zDjskDeh/I5n1t1xlzfEcGKPFEgV1BLcc0RMS4s/yrpGj/EnHGcgNAkQxr8qKBlItjhcA1+",
-	"+PFzvc6Zt26a3MFkQhi21wNVu8U9CPuytGulwJH1pQAVxVu4g7b+QBThR6Q+MDFEkwMHLm3fkbTht3Yi",
-	"aRc2x9yyP+JLvUN9hIvH19ySzD5ytSmTTdlFCD0v6JVvIV/AGCEefzX/GzTT09iYiKq4oYpbR1UeMo4S",
-	"jXMdwZ89WPFmqQzbu2OY14CnySEsGb8cuJXWxLZeFvlf0fC1zsVsNKU3yt27ml9gIQOaE2XZlw+ye95z",
-	"JyGf257/mmpwL2Tc2C+9CTS+f+BWt7gx2O/P5Z1uDf87rHs6IAjOd7Lx9f4M6LYGF0aH9aLfOzcJbDcJ",
-	"9U3dRRjFdugwwYIpDcaGQrAyLXz8uomGGmAOKgTv7CCzb1Ih8PP7HlghiIbM9TD0AO/1Hu/RWfB2Xeti",
-	"xMIlYucwHpHnRDZXbuSjNax1Lbmxo22dZfL+A/XZ4PjxV/ev2+EKKz8ta1w+x5O1vkER3Z7E13uptsP1",
-	"fvIY3Gqd1JPQisTYPf46hvMX/FyOfo5Z8z87w6wfQm4ZOPXLKVf7lfX4vF4wXqhkdZlRi8NYLXKKTq94",
-	"yhJmWhGKCdB+cE/s52fKZ1lObU2a0eYiN5lrHJCRmpeg7OwfS/j4L9+nMxRmx2OgoGEPmxVwmKVl97Pp",
-	"WbN+iXc1/2ZlQxio9dDSwc9B6y9qDAr5LAw6uy/yvnSF5nbOkzHMzPouJaCpP294TH9do/nr+Kus+TD3",
-	"v8PVIx0fPHL6QGWlb6xtkyGgPfX4v2psdOAAjtmItpMC6sTRzW9zC8d+xltaRzOc536X8X9XsdYfQ58v",
-	"AP01rqvEdw3GHJF3lCnXHSQSFBj2AJ67b+ZCrpo0nq2o9zh0wOxVDT64hpb3wJz7W9ZRF+Y/m1Ud2pke",
-	"vvbDYg1emJ9RhtEQ8681uQYJXhOIccOiQL+BZ8XGB1ss/qfnH63WoQ8q9KOOrz1sxTeY3ZecN+sdkb87",
-	"PRCrg1Xq5jfZgi956I3fYnVAHjDD1l+aF9g6FlIIjMjhXFAaIre2QLkEakuX3QZjU4e5zG3MVrSPoy6L",
-	"YV3tYGTMWN/tAtP7wyhsfJAsQNuIsh0UPg8//E4R7CrjE/oN/zZq7gVRAE3/RuKbB0ZR5/OwCBa3LalR",
-	"sEN0PFWiRKVRgO5YpvSNUo7r0vvAWTDx7Khxw3u/tUrDr95/tVKLeBuyItQXwdp01sy28UIs36bgH0n9",
-	"+Kv536DKfic2b0XcwZX20IR8gH1eIE3//IGi3YukzzDFRdn5J7a5F27NPDTS0Gc/FgCyrLTA9Uky3Vn/",
-	"tFgTCaIC3nA9HP0/A9u3wzWstoVN5ml03SkSzx0giq6PQqQPDX6b6F3CXFtjn7yaP37t0nvA2R/mOcs4",
-	"MQdIWIbsQOiiJpWEXHDbsXNqOwltskDb9Pq+GLU7/9sI+5ibbpDBXwdqpRYfGrXUw2OHMNPWLRMPyJdd",
-	"f/GtGPPJA2s0watMuLj+A0jwpcVqGjQA288pc1khkRS3KoHZacmuIPM9VTQMKE0xYx1Xm85OTn2/Pq/x",
-	"2LGsof0OUnPmO3oLSb7H511T50fED2y7sGXUPryOnRybJV1xtSuKwN49VkL1KCp31FLuRaYHLqT+f4rK",
-	"YRWV95tqSdCQsUMHZdq1rGA6idkRSvbqLa0ms70+io9Rv9ht2qfZeOUueQR/Jo9Dqw/wYb0OAfC+V4sr",
-	"Fzf6QzKI2O5qGDr1/vbZQMROZ7T3VsvS9dVV58fHp2f/eXRydHJ0ev6fT58+QfC5pf244omtev8apYqo",
-	"+G/LtqMPPKpFH2GeQbyGD6S1PjMniT5w2Xifb/9PAAAA//8=",
+	"7L3tkts21iB8Kyi9b1Xieuj+suMn2/3LdjIT78RjP7b38Y/YpYLIoxbSFEADYKu1rq6aq5kLmyvZwjkA",
+	"CUqgKHVLHWd28yduiQKBg/P9+XWUq3mlJEhrRudfRxXXfA4WNP71XJoF6I9c2Nfv3d8FmFyLygolR+ej",
+	"X9SClUpeMqvYggvLuGVzZewFK2DK69KyZyfuv4ydMCXLJSuVujJHo2wk3M+/1KCXo2wk+RxG5yO3wnhu",
+	"RtnI5DOYc/e+qdJzbkfnIyHts6ejbDTnN2Jez0fnfuXRXEj64CQb2WUF9Cxcgh7dZqObx5fqsfv4sbkS",
+	"1WOFO+fl40q5h/TofMpLA7fZ6IW6eetOvn5IXcvzT/XJyZNcFPh/YEqzQpiK23y28lU4WsXtrD3ZRN2M",
+	"spGGL7XQUIzOra4hPuWc3/wK8tLORuc/tscwVgt5Obq9zUYva22UXt+bhBs7zvFLpqbMzoBV/BLYBKZK",
+	"Qx+g6Qejnh38cHqW2sJP/sANlBLnDEDZ9rDPnqbe9KqAeaUsyHz5N1gmLgS+jP/1j38yLgt29ozlM655",
+	"7hC2Oe8MeAG63Ve04mO35E7b+VXMhW0OvALKEr9cWY/w8ayDnafr2HmbjV6DMfwSNsF0To/cD6Tvarnp",
+	"HbqW91v/AzdXm15gubm63xvuzoJOHo7fuI1qMJWSBpB9vtVqUgJCJVfSgkRE4lVVipy7ExxX9MR//G7c",
+	"cb5GW/n/NUxH56P/77jlz8f0rTkO6+IbuwD5OOOWLUBattBKXmZIJgv3oVWsUMyxjCMEqV+sZfPI/rWq",
+	"QFtB++fN53TU38KVZCNZl+Xo8w4cltYae3wei2I/y6bWaxAHr6OewzhX8zmXxTr+ELi4sIYpmTFuGJeM",
+	"68t67kB4DblV+oLBvLJLpmQOjsdqYIKewyMhflmYm+QG/Adca77Ev2caeNG3XSvmUIxVbaNvJ0qVwOWI",
+	"sCtQ0G/xyeNlA6RHKZDHb1gDzudmt2ryO+TWbeh5XQj7Ti0SuJETCBOn4LZDSwW38Ni9d7RK2dE9dxZA",
+	"YrmxycUvQYLm4d1rBLuuA1RayFxUvEwstwJS7qDiDxb/sPPWFJheOLH3Dkxd2nVIzWvb7HcTVb8Oz3m8",
+	"LUkj6yLsGwlsqjQDns+Yv9mMCekQU2imdLGCkZve+B6k9TJoHVdXYBN2lLXnSUJCyMKBdg0KuZIO2/TY",
+	"qiuQ6wdbzHIn1i+YYwFEa1wqR24s/JTNuGGWX4Fk6hp0xgwAM5BrsGNjuW0R7D4cZWcE07Xso+fO5hLM",
+	"Z9nyE6kYQuaCLYSdzaAszhlnC6WvQH9nWD4TZcHe1TJji5ky0AJFGHYl1UKyyZI5PmZBz4XkpcMCkE5U",
+	"/TaagszBkX9YO7q7Hlrwp+rAI1u9xRQGvJxBfoUcoigEAflthAkI5myNmVytg+cnKMU16CUThRNePHfH",
+	"LKG4BDYV2tgjks+x4jAXMvx5mq1fRxl0uUas/zCgpNEnJnV3IEnpuIILJuEaNIlZYZgGW2sJxdZ06Gnw",
+	"g3v5LR7qFf3s9Nm6BAl6y/3Vlb7L62Nk0Q3sSXrnXOZQlvFyrbxDbJOA7HhcKmP7Hqpl/FV0d4XHoH1r",
+	"GwiNXW42pQncTSxUJV/2gWsDI9qoWBBOCXk5nsBMkJo0yPf62EUM8whg4Z6iM6y9NutiWFdZaVFlHS8G",
+	"ZNJLUnC6t7aDyrby909kWazTx1Q4zpqUA6rWOSS/uuZlDcOqCa0dHm9WTB03mOoJGayBWyjG91bQgqXf",
+	"h25wLQoncvZDdXAj7DhXRWe5gIh3WE/VNlfzPW1OAzexHny/taxejtV0T6tt0kv0NRl2m9VDfAqft7bc",
+	"BnE27TeJVkOHaFSnTRsNGP8eH3Yky81V+uwrZBUjcvuzrGVnQa/01xzdUQPFLKarDqxaVNtEpz+B5aJc",
+	"p9YiouNtTu/WVBO3qa3kypvoUYRKDqKygzhhubbv/LN90Bx1N9IuvgkMb52c7AXCDjI3hscq7448pvsg",
+	"sp7zo7yLX7Xp3O8Dhgdl3TgQ03acUb8kLNR2XEtU9PFvVVX0iPtn/E2d5wAFiskpFyQv8XH8F59wWSgJ",
+	"KQMgG/08r+xyUHVfO8nPWiv90vPncAohr3kpinFwpqAXjj76nSiJYDP2n3qia8DplFlRTtTNmM8n4rJW",
+	"tWlILn6KX4J0oMmVnIrLmj6sSi6jhWfcRn+FbZAJgzQ6VtOxyVUFsYkTvURpcSnkeKr0RBQF/qoCfORa",
+	"XeETGio1lsqOLzWXljbBhQPsuNJKTcdzYeaeNtxjU1XLcOb4b2RB8QcNh4o/DC6dzmceXPFnX2owqCbF",
+	"Hy74dfeXeJTOJrwJ2f2Z0ldWQ/TTsZLjhgc2AIifX1nXgDGru3FQBmM7nwl5LWx3j3TNnU2qSuQrULEz",
+	"VeBHvCzVAuL1I/g3MEay4pMSwofI7SNU4SVS4Hji39DgRmNQG8tLGAel1+u0oMdwIwx6S7wTzqFnKXIb",
+	"36iQPLfiGmKIN1CO9xu+nNRmSX471P488ONH8SrzGZekQOOfxioNqx8WNTmhob0pp7JZYZfRo/497QdW",
+	"c0lmcEwenpKbg8W4zucwRp/NKgqhU7V9e6G5kMTSEEEbAOJfU3f+8IeuZfykBiOKmpdoZDj7FZl0vIk5",
+	"vxm7W0FxZMYaeD7rIAfcVP4oHvXaD/zZ2g8qDbmSxB/HDYu1So1LrjFSU0tTV5XSTiWYQyH4GFlmNpop",
+	"YztMpBRTyJd5GeNczis+EaW7iGght1mHm+jCgIi+QghKQ8mX4y+1snwMN40McEdHLFs7+6QuLsHGz6Jo",
+	"IzhrmCuLkHbq3biW/JqL0pPKrJ7E1+XwyzGjqZOdjaw34W+vAjUyKiV4/uqYpkm4TvnNmM5p0ha+4zo7",
+	"mnPXoCfdn3QEr5e6eNHqZpnc7kZHKa0ftpZ1zpDSA34Bru0ESLXewWdWG68wJSIadgboOkSPaa6MZUax",
+	"KddZiI+xp+xv4gXjhv3P92/+fjRa3VdXbXcC++gdX7xugpGD+pHVNUSOhWkqfI1bvQKoTLNh0Gyq1Zxd",
+	"KiEvmZJtHE8qCbFLs9JqXllkZ3ouUK40RIEyVkLaydl/Ab1+r8OayxtNEp5Wmn8RjuqWaZ15n16qPSvM",
+	"G6zSPodS5EIaUql/qSdOm65NKvxQJzlMq7KPnQjf0uUfQ3i7CMG2jzo1xNzRAWdG4ffZ2rmiPacgN6sn",
+	"CX8WcFtr2JG/ToW8BF1pIdMBPCc9etwSFJlP+SscZ96H44p0IagUmdVbXAj9omfDtS7TTj3QJh0dXbk1",
+	"Dwx/9PaHtHQXmNFeugfJ2pvqgGr9otffHhyzabR4Vbxuje8ucohiAC/aKMbZgMR0SyXfjrrYS3Su7BpQ",
+	"cvr/eF07iOJFT0/+x7Ns07ajTJQGuXkiFPRhBkyrEpidCcNm9QRjlKYVXSSUYuE1U/NW8U6qGCuaTxPY",
+	"Od0q721e27oT8I58/daWPny0Gm6Lc/bcbvvDSz8+e7q6j1P8c5sYE11rn7AlBTwhhItCgzG7cqNVt/F9",
+	"vNDOAjD350FDDPKyUYY3yWyvMt82JsuWIeiAgrVBnT/YNYPx4PYtHqhZdCWrjCqCVXOeFIXfJQa24NoZ",
+	"HjvhQfIsQ2GjX8U1SDAdE8HLUrjxRlgtr0GLqUDLKEXHQbVaw+eJKpbJne8tSOMU6TRn3pwzVfFlqXix",
+	"wbQwIAvQjFuLxqTP2ZgqzaSyMyEvj/ZmQGioyuXYqgcIiXzZWiPgJaR5q6kJe5IYuZ75dZ+jxCBZw/sd",
+	"0g02ZZU5mHg8whf65dtzZoTGLc50M9GaywtA62B3iub81l6EuMcOIv+uVs97kMVK1oUXbOHPAW6yUbH2",
+	"L3kjy2XC+Ahuw4jDfKmhJse2HauFRGPWPweJEHkt2y+TekTLf7a0AFcDml21thAxeu8tctKmOUeu1PC6",
+	"DXDFy9sNT3oZ74qVvjkn2Um8Esx4rgoxFZSRcSct8/QkVpza7BC3ulUSVtY7+yG1HEG5V9U9PTl7urOq",
+	"G0XJu2KgCTFljNyfTGkWp2dEb35ylu0gYP6iAR47Dtz6qZ6Ro2oxA8kWWljr/i/sTNWWLWbCAjMVx1zB",
+	"goHJeQXmcN4sZ09oO8bk9q2uWTdKbvegz+USHW/3Pud+zrVRbLWh9CGK6Ei4wYfVPWttLpijam6VNlhd",
+	"1EW8RCGNDxltRVBBjAauHIIUjiDbsJpTbmtRONT3qQIYpHT3U4bQ94zLQk2nSebcuHAPg66omi7HLRI2",
+	"vlNuTDdCjB5UeTlsBuC3Gxjyh20B12Spbw3BNn4YHPW5klarMvomL5UBCrGKvEcjj2yOrmQYyK7zsaKt",
+	"nJfts1HCWwpsb7oJG6uOZ6dgz33dSOv5BkMBdT7x/9gUW9l39lTJjR2r2la1/QPygfDtng//AW8X8qpj",
+	"Dqocw2V15TSXvhvoz12lLJk/JLGq0ir3xu0mxbAxgmN21eXaL5ZR+OY7w9RCMvQpHkW7b1hbavd7iy/t",
+	"WSvF625BlcUEuUYIa7jZ3Z1Hg5gek/wA10vHdfYZhhnK4Jzyspzw/Gq8z/xGtGd28r5XWl2LYl81aDun",
+	"PTZpu4Hg2/yHKC8jSfQ+dSIkVfSFNZLBqmbhHYjT+5J3y5Rcwfcmepo4WYui8e5W991TtGV1LXNn929R",
+	"14aLxD9J7WEPTsBunNVf9fq9RTgYZXzGmJxFFdVBgVkln2jHqeO8hWT55R1d3ntzIO7ZUX2XyB8mK/UV",
+	"d6qyQ5zdqEoTBUlS56o7vMnEqoAK2ByytMl9c3Xd42DZa0RxBUXD4ZvwYBMu7LrbY0c8AqW5mzaBOYod",
+	"DvjgHDI+L4pvJOIWNNfdKr0OFz4LmLrbfpBxpEKHPmI4gVzNoZMHY0QBkSsj2oKPOsdG7MnTHwf2sIJa",
+	"HqEoytyrjThU6EtPD7rwWpmnhNz+ISot6l+g9b50JGM75vk9l1oJvzUWQ1vOlLS/fc6lUyrj3xdCkz6t",
+	"4Rq0gWHLvamQbZYLJ+xALuteYQorKhhWNFCipfjZyFtRfeiWVn33nobktrJ9qIBOM6BQ0JLDWUpusX3W",
+	"it/3OjYGQaMWFiv8fmpB99WhrrPUwMY3bbKtI8DazcB2EnpJX53drE9VoTuJ6gA37aOpFxzy+vhqoJgu",
+	"sRLYURafw9j/2EnoAK1sJKSpoBPVSBkEicwwYcstCgV9bJ6ejjRS2mnqiv8rOOX+jP0/HqykcSBonorA",
+	"DGrqXyLIr6PWhlj1NkVx4VrTpl4nztsW73ZtIi8xIq9tOOZAl5EBDTNs7YF4fdj/9vy+IYkhnt8uPcz3",
+	"uxcSO3Qbk4NgSXUHpTI9Jsc7qMrlHaOeQ3pqbyRo5eC4XuqU76BSB6w8vvL16QF2l1j8MFVl0ZNI129Z",
+	"+ihegqdXqj9LxNbVNv5/WqIx3Hw/LNx9H9R2t7l6bJHeo67ZYoNWiz9tgDZ1CnPkNqxv4kv7zvpAlL9u",
+	"jm6iekTd4T44VNYxRO1usf12BCK6Gj5AYsNDWt47UlT6TL2gxyST2JrSqGRiLHE0tuCGaciVLqDAGDZ1",
+	"vCmVvATNrqCyaVN3b3xDNXxtfY+iYGrqm6TNgPnTsjkvMP7sq9+O9tJdiGLWvTJ/s7Z5CIN0tbnitDZQ",
+	"nDNhGUh3WSEJgUsG0ynkFq9vzpdsAsxq4e7zkgsZpze3BXptYbJfGa1euYW52gmhtlCLHVpkuzaRpU4V",
+	"fgczUygfGvX15HO3uOrwN6MMx8VMlBC3bKKSpH2EstKnH0X7TNNtG6LYuj1bD3KtStZQrOmAqbnsVKKO",
+	"gmzoVLNWddqqKaNE2m3DGcG3u8+gT78evRkVr0JzmtDNgFysPkUSV09eTi0PqAjt3KaMNuZrnBIqggZp",
+	"x6tGx4NWerU7XOk61t3coHnxrpYvsGB7XV613emUhDfT0flvm1EytLO7zZpTIBxuV5yV4bldekndRQmo",
+	"Bx93WJeAsKPiZo+bdYFa3qnkZiJSDTZ5bRX73lfCPDpn7inGme/wyKxvmTbVABdMg/v6HOtnUBSHx9Q1",
+	"6Avkt+dObWh63y3BRmLHvQs55oQItqcGdIUUdlWK1yhlXXq8qyWdDCuClASGbMJcNOl+T1gBUCU62G0m",
+	"lXbjPTfXp8HxuvBdjLdRhJuunwmfhceivp6Gb6gNdc7LEpNB/OMZW6DUtB46Th/Etg3UtTBWHnyJhe+w",
+	"kK6Nwk4XKXX0Jp3Ze8g+cFuw3lquts7btbqTWohHpbArS3bPmNR37sM6AsQzj0g92PdQVl29gysHDzVk",
+	"09VbOXDegyx6Tbq+Op8Bv6EvO+kS0duS5+CbujpVVFQCpP3OMH8PF+zE66JULYClN6Fb6qyeJIv3BjBs",
+	"rfBjX/Va3rs1Xnd27rPt2ubYfg4V1Wv56orP2Vb1OenShxUB5xfPWNNSJWNY7eJsRw2/YyitUyLFKEfM",
+	"fU+32FpJByurCFZTOMeAEhB3Bl7PXmctJaB9KCTjbOKsgNCdNizuZLtDYvzyO0xZ3yvdHATL/+0w9sGw",
+	"Ko1Kwf5KOy83pfysjLuoy/Ic0YmsciEvMXlCWAPldP/Us5J+kz6c95B2z0aekj5ba6bUlW9atSnTHHbu",
+	"JYp58XU1rlQp8uV2qIbdsmgiAXX3cR90mqk5kFH3uNavk2wz15+FnvZuUAFyA6ooCS+C0NqpwhmS1xF3",
+	"J0yU26EVskMnQd/pNaEGD4ULm+/v1sCSoLKL69rDLtWQA+9nvEfn4b4Tbe6iVtwjos8LIcGY8Sol3Y+7",
+	"UxOycWjOtp+7228PV2JVmx93D627mjdxkNCksuEDqx2/sralZVKM9TZrpQ7Qqrbb55nsITG4cTO17WDT",
+	"cfEVGm9d0k2acHCSruFc52QtuSfxKGsZ1woxryRudUkigsWQsmdV1dv7yndA9F1t0wJriBn+qfmFr/4Y",
+	"tx71VnRiURvGSQaKsA7EHu4mXDxe7NqKLGD5KkqsgagHi1fRs4O7GxH0AzdXh+xmDk7jB5mLXVPtfWni",
+	"uDeXYMZtD0VYMHacJJx7hRexUW3vKKRULXLU1cPa0unU3jw1XGAg0LCJKpb7CX/SJsYFt7wv8IZWJXpP",
+	"cz4HtC/pT9pWxrgvnu7Y1PuLxG0WutgkOPlNBfndk7Uchm/RvbwVGwbyrVvK9SQOZqO6KvZDQVRp3GeG",
+	"iulynM+LoU5p20h3LSyMm0u4o4BPtHlv0iXdLUYSPuYMSapt6KqL2yvR6AjQffztTjGXXs41lBHU7T8x",
+	"zNiGqzg8p4u7Tpz9mIq9NBxqsAi/uefGLVJcC6OwNwjIqdI9Fd6BFFe8Vj70cspeixcYedkc5xmktKao",
+	"5MnpD0+ebVFW0hDiwLjNmJ5aJTtXuoiHKH7OhogtRoIffniSAnEfQe0aFNuMT6uVCO5++ugg3SnHeg1g",
+	"iIcmab33XQ8Ur2h6em6l79ExtmBh24Qs3GL7zEK73z1soeahB2dHLmjCbzbt6iNWVdHyOxzEs+We49Cb",
+	"N5ylL9E32MxNm1ZqqzevSrBdp9qkVDlVIbYtdlKk7174v1DMDEJvLmT86ekaPPfCP3v9BMljbj5cL+cc",
+	"Knlbu5f/Jk/1QBivv9yj14c/MGHr4N54Ukba8E67nxR6fuTC/oWLstY9CXBO5WdqyjiN1UUF3Hd7wloW",
+	"tAtwDB+bLC2sB3aqtnBou1G2K753/3ly8xEp71ikeul7qQzpRxNutuu85ezZ9TV7dKS81pg7UgidhnqT",
+	"NkHlfUovM7Rv/A8x9TI4g1aSR3pe6RhMyZfjRKp4+kBzvhznSulCyGSCx4e2QnXOl4zUXMxxaUZUMiUR",
+	"PdRCYnzG7bpdkgmbhahheAqTqoU7L1OEWhUgHKiMOZ0bvG32u1Rjh8M9HVgSo0j/7uxOt4+CKMDt5YJR",
+	"s53zpsvvcPJOyBXaCu4hv3urB7U13Vk7lJwxo67wPR6odrbYrrXL/VUA2UjIGWiRTvyMO0UM9gPb7Ond",
+	"cfB/k7y6drmelDImYfEYUZb+aVX1uIRrKDMmivN//eOfGXPGj/uXwwXOfCXHbppxosEGbmsTW1PVjlzt",
+	"UvMckj2dX4BdAFAeSaVKYamBnPsTzaeCgSzaRtWTJSt5LfMZdaseuIRhcye+0YG57Y7L4S61UtN2R0+G",
+	"e1HfddTpxwhFVtLIuKGp2CLtvPPp0Adt3ruhbAlFSDNKZ1+ewzuVQyV3MYT8TVe0ZIlUk2se30Ly2IN5",
+	"wOGGH8jMC3vb3tRrUHDI3GuXHjL5qON3rYVdvndv8eZz38zteuz42/ehk+KjjC1mmj5z6jroR5SlVPjn",
+	"JLAQTnjkZAC+wklU4Jo6B9F2ZtZWo9tb7E4+VWkt4vnbV06+ujWdOGU/47DnJnMIm+gjT5jhTtirAuaV",
+	"siDz5eO/wfKT/F7DF9yX42lnz1g+45rnFrTJ2NxdDmaXYjpqKUDaR+dO0QBuhbxkvKnzqWUB+pNEF7iT",
+	"/Few9COcTUjAi2tByCMdtnkUuvsxq2u4YPyT9PVCzLc5pYnQWPxCP12dSHbEPvoam+iwdgafpFOe3EEM",
+	"47grd86wM2GZkPE2QrnM0Sf5ST5vc6RRhXFaWaXVNRifLRP86tB00fzO0AByajEqMJeQdkE7+sivYVZP",
+	"Hr/0Odnfux8HCR/SnSm7VxiGE9OYVQ5/Psnot7Qp/LEf+e5fSz7+WgaV0m0Ds8XpxI/8uQL60fMLbpif",
+	"eOHvpaO+hvSzcEavitImPklFycoOA5uUbWH9BkyGT6tpaGrOwMleVksrStRR20ldnyTIwhyxV5ZJgKKd",
+	"5u7lGreUt+Qu9EqqhelOancnw+YHhnENzKfjuHs99nbQf/xuFDWEZdwdeFICy1UBR+w5Gg0BGsKaT9K4",
+	"zXS6xlKaofBPXDAxdX84e854c879PqMwEHYMcJA7Ozn5JIO+gAahMOzrp2CbfRqds6//+sc/b2+PPtEw",
+	"sxx8QRV1z5oKxx5Hzyuez+Dx2dFJYPadz1rzHse50UySJiwwOqXqepC8EqPz0ZOjU1zHSQtkbccz4KWd",
+	"/W9UhADFblMt9qoYnY/+CvYXfCQqpsJfnp2c+I411ivpDq+Pq5KTf5q4dEquYcwwZmevLCsUmA77HZ3/",
+	"9jkbmXo+53pJE+MDTTEfMPUcxRyxvwesyTUg7HiJ2Gf40nTwD00hfmnC+JbP7pXHc7BakJu6Dwav/SOH",
+	"A4Lj6WEjt03SQp8MbHbRcQG04Hqr1dwBrHZ0coMK4pzb9PHRs7QRA95539PBEeCu594CaZrJMs5eofFu",
+	"3/9w8qQlbpzJZ4IFjQ2/cAAc+W0epWF3fXocVUX1wa+tbxqAYMy7fve+shaOA4n6vnqlB7d8Jv898Wql",
+	"Pod8Lo66mloj3cpO4uGROIthiFUDDRC7g4qTcPxVGPtTPCK44prPwWInot++jhzWjb7U1PzeM0pvazcQ",
+	"HCoXSq8S3NX3XMaX5qzRRdTKMX0p7UGPX5LmusWTv+Jky9vPB8S5zuzpBNq9kcAqPxfhnnjXXjz6G5zi",
+	"ie7TGKOaMZHrSHX8Nfz7NsKvlUwOpx44CT+emyhNmlFrOWwtHwQ8akY4VDUjBd9/52xU91VdnUfPWihL",
+	"VCjy2VFcjR24w0/t3O8VlB644hb+ms+3wYmPXNjX7x8GKTZzo3jK+D1R401kVWXUh8A7Rp36Ti2inRaw",
+	"II2UmDvXlvlRq7uj0LGfA45Wse9O3b3V5/TAx9BL88D3Gtl2f4Olv1+0aF74xjV7uVoacH57e3t7QPyJ",
+	"0ikTuPM8TGB3dBdS6O6PQ38V11Rd2dhHdXXE3otLyUtULFuVs0CRRx8Cefp2xJ5ZPLK2qhOsCEOfmdNc",
+	"sWaNmEnJjaVIAU4czNCGNdj9A21ZmGPAY046jmI+spWxhf8EbRBUixFujWaMhpcwbG2yNlMyXwGLU4gw",
+	"Y3Odk72tbTuM954ofyAEbvd3YCReHYqb4oI41fv+qPueL1ttzIeWnKbhDXDPD8l0dWbAEXsjy2XnVn3X",
+	"+XbQ4o4ITV3cexU3Zz1QY/Y9cMIuENuG4rGfiHwM7XfkF3BmzhGGXNZVs7Z/dXO9K2Xx27YuX9/ji6UF",
+	"w9S09fYQvC7ctTh6Ul5NaqZMG8UAvXnkp4yO1rf/MMa8o6KSP/+Hs6dnP/4Yj5pMOfi3VjwPqTpE3fsP",
+	"q01+6AxcwLdmiB/B44nGoqMctUBn4R2IwvhIVFAQuoc5OzkhtdE9VpE485nhQaxl7OzkrNUtASWPdDJh",
+	"AuSNLNj37uehUuTROk92wvTfTAmJ4nx/qCbyvr24SA85Ozl7oPe/oTKhpvr5/lTxF1gV9+jSlIh6cMNz",
+	"Wy4pu8ArQ1YDbKQMPxe717GIzsrDCeFmnnmPEeK2d3+wfWxalWA1rZe7M7Vg8zqfIZNXZWF6/UeiMMdf",
+	"LdzYftP0uWUlOPXv9CwK09Csf/Quw6XA2lLmffIh9+JdLTP2gZurLLrTn3yviyxSEX2EjIrukWgvmI8p",
+	"o975rHdl91i7ttIhKOWf98Z66L2BsPEbEDSErYsWP99UXBavih7/jg9zBscMDbtoY31W17DBURMlG6zn",
+	"hhxUtLWjwHtwURSGWvRQisHC6e+8DaoYy2VhmmqNPclAURh6A5eMTyYargVFD3Mu6ZXuje2YPbvouvAI",
+	"UyKC9x02nCScqJvb43wG+VW/mfzSff266Y6ym4B6oW6+NdmE5zm0WMKXbLCQqVsE2x+mPM+vKNBXW8QJ",
+	"x2cmkXigCKOn9hu0UTPmhzchxjpDdcq4ufJtID36OGTpR524SVCvP3gvuJNSqOfUB3zdHKgArrCKr0/5",
+	"h5uqxG7tPtko6VBeVujBbpffZeQuTR7uVA08SxU3LjEqOFV6KxL5pjzLv1Aq3gOYAs44faycRezT/0i8",
+	"eWzMmCqLxtl8wbA/fQhwmA3IHCFv2gB4HlvfUdiygFwUYJoh4RjB9y2MzplVsTHI3lEyI/s+mhP5CGPo",
+	"zFdpZZFXh1rH+vLyI/achQ4trXMA1bs4UeOvP39g//rHP4/ps4SBAbJoSwR3I8IHYsqdQdXd1KBmMG0H",
+	"jU/3p8G3La8SWPxTrfmkXLKmXc0enEGA/QE9+lHmZSj8dH+YK8abax9G3+Ov/l+3m2Pjd7t//7vY5Xcg",
+	"dhKPEe8NvTcjvPcQj/Cr7QLh43ZcRB+gn4ehAfeB8zB/p9c8RKzIH6jnSjwfQiS2Yg6PVW33Ya/FCbP+",
+	"HVbFdLHuIfVa8oAGs36nOswaSOu/OIpgP+TzzejANF7h353REuZGSJORI0gWLExkdkhFjQFQkju1Qi4Z",
+	"dRkM/IE1KX1OBdkJtaKSqD5+8d9NOdNhMeshWEW38qyHYwSY7JlJzNQcvjNhdaZkI1V7WYUBaVf8xukb",
+	"PUdLql9P/Jnns0ae+3a4asrevnn/gcXrHLFX5HeJ4iAh8034dCZSAHH+E9ZjGCwm4obCh7TOb08+H4WG",
+	"Fb2qnvnGdb0XlFrwsDwIX/rw2l5dOUZzenIS+dgsRm4zxsvS++HmwR+QUWNUh0m66Eb7ughaceGM2mMh",
+	"r4XtWjIrThzM932Fj32reEG7a6qRHxQv6N2bGRcBeR/K53RK6oy7viOGVZGqQK5gZmohETEuiH+VfIkf",
+	"YjY8TqFokyEdflTQMRFoQF+LH2EEYK9z5q2f6HcwmdAMPOyBKm1xD8K+LGmtFDiyvhSgongLd9DWH4gi",
+	"wpjaByaGaHrjhkvbdyRt81tXImkXlGNO7I+Fcvum8sPH42tJJLOPXG0udFtQ0oSeL/l1aONfwBAhHn91",
+	"/9topqexMRFV8YMtt46qPGQcJRqpO4A/e7Di3VIZttjHMK8DT5tDWAp5teFWOlPzelnkf0UD8FYuZm0w",
+	"gK+zucBCBjQnyrIvH2T3vOeVhHxJcxcst+BfKKSzX3oTaEIPx61ucW244p/LO90ZwHhY93SDIDhji+Lr",
+	"/RnQXQ2uGd/Wi37v/DS23STUN3UXzTi8Q4cJLoWx4GyoptuC6EYACNwbFYJ3NEzum1QIwgzFB1YIokF/",
+	"PQy97W6xx3v0FnzbNYMzLFxiNAvziD1nur1yJx/JsLa1ls6OpgrS5P031EfB8eOv/l+3myuswsSyYfkc",
+	"Tzf7BkV0dxpi76VSl/H95DH41VZST5p2MNQjha5jc/5CmI3SzzFr+WdnmPVDyC0Hp3455Wu/sh6f1wsh",
+	"C5OsLnNqcTPajJ2i0yuedIWZVoxjAnQYnhT7+YUJWZZjqklz2lzkJvMtETJWyxIMzV8iwsd/hV6pTcl5",
+	"PIoLWvawXgGHWVq0H8dbfJ426vnYB6itufbl01TDEvcFytgESrVoysTVFJ8Jfsd1hx25O97V8psVOc2s",
+	"tIcWOmHEXX+tZKPnT5oZdveliZe+Mp9GeDl7z63vMw3agv2WdfWXS7q/jr/qWm4WKne4emQPBw/IPlC1",
+	"6hsymTLqN+CJMvxVY2cID3BMcqTWEyZQVqDXLW7hOIzvS6t+jqHd7zL+76oB+2Po8wWgG8jz1+9ajDli",
+	"77gwvp1KJH8wmgIy999MlZ632UFbUe9x09y0V+P44HuV3gNz7m+wRw22/2zGetOp9vAlJYQ1eGFh/BwG",
+	"Wdy/lmwBOkj3ThIBoUC/3Uhi4wPVoP/p+UenK+yDCv2omW8PWwm9g/cl5916R+zvXr3EomOTuvl1thAq",
+	"KXrDwlh0kDeYQWWd7gVUHsMKhYE+HPnKm4Aw1T2XwKki2m8wtqCETwjHJEh6HFVkjBZbDyOnwYYmGlg1",
+	"0Ew5xwfZJXjdlWbAT5sffmcYNqsJdQLUxufGXjAD0LbmZKHbYhTMPm8WwZq5GXd6+wbll2ZZ1Xctwf5G",
+	"Kcc3YH7g5Jp4LNiwPb/fEqjNr95/EVSHeFuyYjzYbJQlm1HfM8TybfoIIKkff3X/26iy34nNk4g7uNLe",
+	"9JffwD4vkKZ//sDRnEbSF5g5Y2i0DXVDw625hwb6BO3HAkCWlRa4Ifemexgqw9SgKpAt1ztnwrIJUDsQ",
+	"34uc6qXc05ws9nikBDN8edQEENGPQPnjJUwt+RDYq+nj1z5rCLz94Z4jxompRYoYsgehD8ZUGnIlqcXp",
+	"mBoUrbNA6md+X4zanf+tRZPcTbfIEK4DtVLCh1YtDfDYIXq1dY/JA/Jl3zp+K8Z88sAaTeOsZlIt/gAS",
+	"fElYzRsNgNpEZT7ZJJLipBK4nZbiGrLQqsXCBqUpZqzDatPZyWloAxg0Hpq423T1QWrOQrN2pdn3+Lzv",
+	"gv2IhVl8F1SdHaL22PqyXdLXbPtaC2wJRBKqR1G5o5ZyLzI9cH32/1NUDquovF9XSxoNGRt/cGGbbptJ",
+	"zI5Qsldv6XTl7fVRfIwa7G7TlY3CoLukJ/yZPA6dxsmH9To0gA8tYHwVutMfkrHJbrPEprXxb58dRGjw",
+	"Jt1brUvfiNicHx+fnv3n0cnRydHp+X8+ffoEweeXDpOoR1RM/zXKQDHx38S2ow8CqkUfYfpCvEaIz3U+",
+	"cyeJPvBJfp9v/08AAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
