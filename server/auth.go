@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -114,7 +115,7 @@ func (s *Server) asCoordinator(rx store.AttachmentReader, p *hub.Principal, cred
 	if err != nil || !ok || !a.Spec.MayCoordinate {
 		return err
 	}
-	p.Coordinator, p.Context = true, "terminal:"+string(a.Terminal)
+	p.Coordinator, p.Context = true, run.ContextOf(a)
 	return nil
 }
 

@@ -38,6 +38,10 @@ func AttachmentOf(tx CallerTx, p hub.Principal) (hub.Attachment, error) {
 	return a, err
 }
 
+// ContextOf is the context of an attachment's worker: the terminal that this hub
+// made for it, which no other process has.
+func ContextOf(a hub.Attachment) string { return "terminal:" + string(a.Terminal) }
+
 // Operates refuses a worker that is not the coordinator of the Run, or is it no
 // more. What other principals may do is not its business.
 func Operates(tx CallerTx, p hub.Principal, id hub.RunID) error {
@@ -107,7 +111,7 @@ func CreateChild(tx childTx, tok Tokens, p hub.Principal, in CreateInput) (Bound
 	if err := put(tx, p, r); err != nil {
 		return Bound{}, err
 	}
-	out, err := bind(tx, tok, p, r, p.Context)
+	out, err := bind(tx, tok, p, r, ContextOf(a))
 	if err == nil {
 		out.Binding.Withheld = true
 	}

@@ -13,7 +13,7 @@ import (
 
 // workerOf is the principal of a Dispatch's worker, as a server makes it.
 func workerOf(d hub.DispatchID) hub.Principal {
-	return hub.Principal{Kind: hub.DispatchCap, ID: string(d), Credential: "cap-" + string(d), Coordinator: true, Context: "terminal:" + string(d)}
+	return hub.Principal{Kind: hub.DispatchCap, ID: string(d), Credential: "cap-" + string(d), Coordinator: true}
 }
 
 func requestBy(t *testing.T, p hub.Principal) receipt.Request {
@@ -29,7 +29,7 @@ func requestBy(t *testing.T, p hub.Principal) receipt.Request {
 func (m *machine) childOf(d hub.DispatchID) (hub.Run, error) {
 	runs := &run.Service{Store: m.store, Tokens: deskTokens{}}
 	p := workerOf(d)
-	b, err := runs.Create(m.t.Context(), requestBy(m.t, p), run.CreateInput{Objective: "parts", Context: p.Context})
+	b, err := runs.Create(m.t.Context(), requestBy(m.t, p), run.CreateInput{Objective: "parts"})
 	return b.Run, err
 }
 
