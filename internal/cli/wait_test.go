@@ -72,10 +72,14 @@ func TestExitCodesOfWorkerWait(t *testing.T) {
 // TestWaitForAnyEndsTheOtherWaits, and shows what they waited for as it is.
 func TestWaitForAnyEndsTheOtherWaits(t *testing.T) {
 	h := newHub(t)
-	h.dispatch("done", "succeeded", "")
-	left := make(chan struct{}, 1)
+	waits, left := make(chan struct{}), make(chan struct{}, 1)
+	h.handle("GET /v1/dispatches/done", func(w http.ResponseWriter, _ *http.Request) {
+		<-waits
+		reply(w, 200, "application/json", dispatchDoc("done", "succeeded", ""))
+	})
 	h.handle("GET /v1/dispatches/busy", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("wait_ms") != "" {
+			close(waits)
 			<-r.Context().Done()
 			left <- struct{}{}
 			return
@@ -89,6 +93,7 @@ func TestWaitForAnyEndsTheOtherWaits(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the other wait goes on")
 	}
+	h.handle("GET /v1/dispatches/busy", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	h.fail("GET /v1/dispatches/gone", 404, "dispatch_not_found")
 	wavehub(t, "worker", "wait", "busy", "gone").want(t, 3, "(dispatch_not_found)")
 }
