@@ -1,6 +1,7 @@
 package work
 
 import (
+	"errors"
 	"path/filepath"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -10,6 +11,17 @@ import (
 
 // errOwnHubOnly refuses a peer to a worker: its grants are of its own hub.
 var errOwnHubOnly = hub.Errorf(hub.CodeServerRequired, "a worker that coordinates places its workers on its own hub only; leave --on away")
+
+// advised leaves commands out that a worker cannot run: it lists no repositories.
+func advised(p hub.Principal, err error) error {
+	e, ok := errors.AsType[*hub.Error](err)
+	if !ok || len(e.Next) == 0 || p.Kind != hub.DispatchCap {
+		return err
+	}
+	copied := *e
+	copied.Next, copied.Hint = nil, "a worker that coordinates has its own repository: call from its folder without --repo, or with the name that it was started with"
+	return &copied
+}
 
 type operatesTx interface {
 	run.CallerTx

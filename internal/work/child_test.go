@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
@@ -232,6 +233,10 @@ func TestAWorkersRepositoryIsThatOfItsFolder(t *testing.T) {
 		}
 		if err := place(hub.StartSpec{Worktree: hub.WorktreeNewTopLevel, Repo: "other"}); !hub.IsCode(err, hub.CodeRepoNotGranted) {
 			t.Errorf("%s: another repository: %v", name, err)
+		}
+		err = place(hub.StartSpec{Worktree: hub.WorktreeNewTopLevel, Repo: "none"})
+		if e, ok := errors.AsType[*hub.Error](err); !ok || e.Code != hub.CodeRepoNotFound || len(e.Next) > 0 || e.Hint == "" {
+			t.Errorf("%s: no repository: %+v", name, err)
 		}
 		if err := place(hub.StartSpec{Worktree: "path:/etc"}); !hub.IsCode(err, hub.CodeRepoNotGranted) {
 			t.Errorf("%s: a folder elsewhere: %v", name, err)

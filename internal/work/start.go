@@ -86,7 +86,7 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 				return err
 			}
 			if p, err = s.resolve(ctx, in.Spec, nil); err != nil {
-				return err
+				return advised(in.by, err)
 			}
 			return s.Store.View(ctx, func(rx store.Rx) error {
 				_, err := s.charge(rx, in.by, p)
