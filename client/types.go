@@ -11,6 +11,7 @@ type (
 	AgentPage               = api.AgentPage
 	AgentTested             = api.AgentTested
 	Answer                  = api.Answer
+	AskedQuestion           = api.Question
 	AuditRow                = api.AuditRow
 	BatchResult             = api.BatchResult
 	Binding                 = api.Binding
@@ -79,6 +80,7 @@ type (
 	TaskOnly                = api.TaskOnly
 	TaskPage                = api.TaskPage
 	TaskResult              = api.TaskResult
+	TaskStart               = api.TaskStart
 	TaskState               = api.TaskState
 	TaskUpdate              = api.TaskUpdate
 	TaskUpdateState         = api.TaskUpdateState

@@ -23,6 +23,14 @@ func (c *Client) StartWorker(ctx context.Context, task string, in api.WorkerStar
 	})
 }
 
+// StartTask creates a Task in the Run and starts a worker for it under one
+// receipt, which names the Task; a refused start leaves no Task.
+func (c *Client) StartTask(ctx context.Context, run string, in api.TaskStart, opts ...Option) (*api.StartReceipt, error) {
+	return mutate[api.StartReceipt](ctx, c, waitOf(in.Start.TimeoutMs, defaultStartWait), opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.StartRunWorker(ctx, run, &api.StartRunWorkerParams{IdempotencyKey: key}, in)
+	})
+}
+
 // StopWorker fences the Dispatch and ends its process tree. State stop_unknown
 // is a result, not an error.
 func (c *Client) StopWorker(ctx context.Context, dispatch string, in api.WorkerStop, opts ...Option) (*api.StopResult, error) {
@@ -56,8 +64,28 @@ func (c *Client) Dispatches(ctx context.Context, filter DispatchFilter, page Pag
 // Dispatch returns one Dispatch, what its owner observes, and its receipt.
 func (c *Client) Dispatch(ctx context.Context, dispatch string, opts ...Option) (*api.DispatchDetail, error) {
 	return read[api.DispatchDetail](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
-		return c.api.GetDispatch(ctx, dispatch)
+		return c.api.GetDispatch(ctx, dispatch, &api.GetDispatchParams{})
 	})
+}
+
+// AwaitDispatch is Dispatch once its state is final, or when the wait is over; a
+// time-out is a result whose state is not final, not an error.
+func (c *Client) AwaitDispatch(ctx context.Context, dispatch string, wait time.Duration, opts ...Option) (*api.DispatchDetail, error) {
+	return inParts(wait, func(part time.Duration) (*api.DispatchDetail, bool, error) {
+		out, err := read[api.DispatchDetail](ctx, c, part, opts, func(ctx context.Context) (*http.Response, error) {
+			return c.api.GetDispatch(ctx, dispatch, &api.GetDispatchParams{WaitMs: milliseconds(part)})
+		})
+		return out, err == nil && !Final(out.Dispatch.State), err
+	})
+}
+
+// Final reports whether a Dispatch leaves the state no more.
+func Final(s api.DispatchState) bool {
+	switch s {
+	case DispatchStateSucceeded, DispatchStateFailed, DispatchStateStopped, DispatchStateAbandoned:
+		return true
+	}
+	return false
 }
 
 // Heartbeat says that the caller's own worker lives; the last one counts.

@@ -43,6 +43,9 @@ func (s apiHandlers) ListQuestions(w http.ResponseWriter, r *http.Request, param
 	l := list{"questions", params.Run, string(params.State)}
 	f := store.QuestionFilter{Run: hub.RunID(params.Run), State: hub.QuestionState(params.State)}
 	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		if err := ownRun(rx, callOf(r).principal, &f.Run); err != nil {
+			return nil, 0, err
+		}
 		if err := exist(rx, f.Run, ""); err != nil {
 			return nil, 0, err
 		}

@@ -47,6 +47,9 @@ func (s apiHandlers) ListRuns(w http.ResponseWriter, r *http.Request, params api
 func (s apiHandlers) GetRun(w http.ResponseWriter, r *http.Request, id api.RunParam) {
 	var d run.Detail
 	err := s.cfg.Store.View(r.Context(), func(rx store.Rx) (err error) {
+		if err = run.Operates(rx, callOf(r).principal, hub.RunID(id)); err != nil {
+			return err
+		}
 		d, err = run.Show(rx, hub.RunID(id))
 		return err
 	})

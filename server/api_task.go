@@ -26,6 +26,9 @@ func (s apiHandlers) CreateTask(w http.ResponseWriter, r *http.Request, id api.R
 func (s apiHandlers) ListTasks(w http.ResponseWriter, r *http.Request, id api.RunParam, params api.ListTasksParams) {
 	l := list{"tasks", id, string(params.State)}
 	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		if err := run.Operates(rx, callOf(r).principal, hub.RunID(id)); err != nil {
+			return nil, 0, err
+		}
 		if _, err := rx.Run(hub.RunID(id)); err != nil {
 			return nil, 0, err
 		}
@@ -39,7 +42,10 @@ func (s apiHandlers) GetTask(w http.ResponseWriter, r *http.Request, id api.Task
 	var t hub.Task
 	out := api.TaskOnly{}
 	err := s.cfg.Store.View(r.Context(), func(rx store.Rx) (err error) {
-		if t, err = rx.Task(hub.TaskID(id)); err != nil || t.Latest == "" {
+		if t, err = rx.Task(hub.TaskID(id)); err != nil {
+			return err
+		}
+		if err := run.Operates(rx, callOf(r).principal, t.Run); err != nil || t.Latest == "" {
 			return err
 		}
 		d, err := rx.Dispatch(t.Latest)

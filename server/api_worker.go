@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
@@ -22,6 +23,18 @@ func (s apiHandlers) StartWorker(w http.ResponseWriter, r *http.Request, id api.
 		},
 		show:  func(o hub.Receipt) (int, any) { return startStatus(o), startReceipt(o) },
 		waits: func(b api.WorkerStart) bool { return !b.NoWait },
+	})
+}
+
+// StartRunWorker creates a Task and starts a worker for it.
+func (s apiHandlers) StartRunWorker(w http.ResponseWriter, r *http.Request, id api.RunParam, params api.StartRunWorkerParams) {
+	mutate(s.Server, w, r, verb[api.TaskStart, hub.Receipt]{
+		key: params.IdempotencyKey, path: id,
+		do: func(ctx context.Context, q receipt.Request, b api.TaskStart) (hub.Receipt, error) {
+			return s.cfg.Work.StartNew(ctx, q, hub.RunID(id), newTask(b.Task), startInput("", b.Start))
+		},
+		show:  func(o hub.Receipt) (int, any) { return startStatus(o), startReceipt(o) },
+		waits: func(b api.TaskStart) bool { return !b.Start.NoWait },
 	})
 }
 
@@ -67,6 +80,9 @@ func (s apiHandlers) ListDispatches(w http.ResponseWriter, r *http.Request, para
 	l := list{"dispatches", params.Run, params.Task, strconv.FormatBool(params.Live)}
 	f := store.DispatchFilter{Run: hub.RunID(params.Run), Task: hub.TaskID(params.Task), Live: params.Live}
 	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		if err := ownRun(rx, callOf(r).principal, &f.Run); err != nil {
+			return nil, 0, err
+		}
 		if err := exist(rx, f.Run, f.Task); err != nil {
 			return nil, 0, err
 		}
@@ -90,10 +106,17 @@ func exist(rx store.Rx, run hub.RunID, task hub.TaskID) error {
 	return nil
 }
 
-// GetDispatch shows one Dispatch and what its owner observes.
-func (s apiHandlers) GetDispatch(w http.ResponseWriter, r *http.Request, id api.DispatchParam) {
-	shown, err := s.cfg.Work.Show(r.Context(), hub.DispatchID(id))
-	s.reply(w, r, http.StatusOK, dispatchDetail(shown), err)
+// GetDispatch shows one Dispatch and what its owner observes, if asked once it
+// has ended.
+func (s apiHandlers) GetDispatch(w http.ResponseWriter, r *http.Request, id api.DispatchParam, params api.GetDispatchParams) {
+	if err := s.operates(r, hub.DispatchID(id)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.waitFor(w, r, params.WaitMs, func(ctx context.Context, wait time.Duration) (any, error) {
+		shown, err := s.cfg.Work.AwaitEnd(ctx, hub.DispatchID(id), wait)
+		return dispatchDetail(shown), err
+	})
 }
 
 // PutHeartbeat notes that a worker lives. It changes nothing that is stored, so
@@ -127,6 +150,10 @@ func (s apiHandlers) PutAgentEvent(w http.ResponseWriter, r *http.Request, id ap
 // ReadOutput shows a page of the worker's output; with a cursor it may wait for
 // one.
 func (s apiHandlers) ReadOutput(w http.ResponseWriter, r *http.Request, id api.DispatchParam, params api.ReadOutputParams) {
+	if err := s.operates(r, hub.DispatchID(id)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
 	q := work.OutputQuery{Source: string(params.Source), Limit: params.Limit, Cursor: params.Cursor, WaitMS: params.WaitMs}
 	read := func(ctx context.Context) (int, any, error) {
 		out, err := s.cfg.Work.Read(ctx, hub.DispatchID(id), q)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -84,7 +85,7 @@ func (s *Server) bearer(h http.Header) (token string, kind store.CredentialKind)
 	return "", ""
 }
 
-func (s *Server) resolve(rx store.CredentialReader, token string, kind store.CredentialKind, h http.Header) (hub.Principal, error) {
+func (s *Server) resolve(rx store.Rx, token string, kind store.CredentialKind, h http.Header) (hub.Principal, error) {
 	sum := s.cfg.Tokens.Sum(token)
 	cred, ok, err := rx.Credential(sum)
 	switch {
@@ -94,6 +95,9 @@ func (s *Server) resolve(rx store.CredentialReader, token string, kind store.Cre
 		return hub.Principal{}, errToken
 	}
 	p := hub.Principal{Kind: hub.PrincipalKind(cred.Kind), ID: cred.Subject, Credential: sum}
+	if cred.Kind == store.CredDispatch {
+		return p, s.asCoordinator(rx, &p, cred)
+	}
 	if cred.Kind != store.CredOperator {
 		return p, nil
 	}
@@ -102,6 +106,17 @@ func (s *Server) resolve(rx store.CredentialReader, token string, kind store.Cre
 	}
 	p.Consumer, err = s.consumer(rx, h)
 	return p, err
+}
+
+// asCoordinator gives a worker that may coordinate its context. It is never read
+// from a header: it is the terminal in which this hub started the worker.
+func (s *Server) asCoordinator(rx store.AttachmentReader, p *hub.Principal, cred store.Credential) error {
+	a, ok, err := rx.Attachment(cred.Home, hub.DispatchID(cred.Subject))
+	if err != nil || !ok || !a.Spec.MayCoordinate {
+		return err
+	}
+	p.Coordinator, p.Context = true, run.ContextOf(a)
+	return nil
 }
 
 func callerContext(h http.Header) (string, error) {

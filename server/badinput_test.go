@@ -38,7 +38,8 @@ func (w *world) bases() map[string]string {
 	return map[string]string{
 		"createRun": `{"objective":"o","bind":"none"}`, "createTask": `{"spec":"s"}`, "updateTask": `{"title":"t"}`,
 		"startWorker": `{"worktree":"path:/x","agent":"fake","no_wait":true}`, "sendMessage": message,
-		"sendMessages": `{"messages":[` + message + `]}`, "replyMessage": `{"body":"b"}`, "checkMailbox": `{}`,
+		"startRunWorker": `{"task":{"spec":"s"},"start":{"worktree":"path:/x","agent":"fake","no_wait":true}}`,
+		"sendMessages":   `{"messages":[` + message + `]}`, "replyMessage": `{"body":"b"}`, "checkMailbox": `{}`,
 		"addRepo": `{"path":"/x"}`, "createInvite": `{}`, "addPeer": `{"name":"n","url":"https://127.0.0.1:1","code":"AAAA-AAAA-AAAA-AAAA"}`,
 		"createWorktree": `{"name":"n"}`, "removeWorktree": `{}`, "createTerminal": `{"dir":"/x"}`, "sendTerminal": `{"text":"x"}`, "closeTerminal": `{}`, "terminal": terminal,
 		"stopWorker": `{}`, "abandonWorker": `{}`, "bindRun": `{}`, "putHeartbeat": `{}`, "testAgent": `{}`, "putAgentEvent": `{"event":"Stop"}`,

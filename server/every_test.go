@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // TestEveryOperationRefuses is made from the document: what every operation
@@ -104,11 +106,22 @@ func withRequired(o *operation, name, value string) string {
 		if r == name {
 			continue
 		}
-		text := "x"
-		if enum := o.body.Properties[r].Value.Enum; len(enum) > 0 {
-			text = enum[0].(string)
-		}
-		parts = append(parts, `"`+r+`":"`+text+`"`)
+		parts = append(parts, `"`+r+`":`+required(o.body.Properties[r].Value))
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// required is a value of the schema, with what is required of it.
+func required(s *openapi3.Schema) string {
+	switch {
+	case len(s.Enum) > 0:
+		return `"` + s.Enum[0].(string) + `"`
+	case s.Type == nil || !s.Type.Is("object"):
+		return `"x"`
+	}
+	var parts []string
+	for _, r := range s.Required {
+		parts = append(parts, `"`+r+`":`+required(s.Properties[r].Value))
 	}
 	return "{" + strings.Join(parts, ",") + "}"
 }

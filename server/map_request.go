@@ -43,7 +43,7 @@ func (s *Server) recordedAnswer(rx store.Rx, rec store.Receipt) (any, error) {
 			c.Task, err = run.Recall(rx, c.Task, "")
 			return taskResult(c), err
 		})
-	case "startWorker":
+	case "startWorker", "startRunWorker":
 		if rec.State == store.ReceiptRunning {
 			r, err := s.cfg.Work.Started(rx, hub.DispatchID(rec.Object))
 			r.Mutation.RequestID = rec.Key

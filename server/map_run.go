@@ -20,7 +20,10 @@ func runBound(b run.Bound) api.RunBound {
 	out.Binding = &api.Binding{
 		RunId: string(b.Binding.Run), Generation: b.Binding.Generation, ConsumerToken: null(b.Binding.Token),
 	}
-	if b.Binding.Token == "" {
+	switch {
+	case b.Binding.Withheld:
+		out.Binding.SecretState = api.BindingSecretStateWithheld
+	case b.Binding.Token == "":
 		out.Binding.SecretState = api.BindingSecretStateFenced
 	}
 	return out
@@ -52,7 +55,7 @@ func taskOf(t hub.Task) api.Task {
 		TaskId: string(t.ID), RunId: string(t.Run), Title: t.Title, Spec: t.Spec, State: api.TaskState(t.State),
 		Dependencies: texts(t.Dependencies), VerifyCmd: t.VerifyCmd, Verify: t.Verify, WriteScope: t.WriteScope, Scope: t.Scope,
 		TimeoutSecs: t.TimeoutSecs, VerifyTimeoutSecs: t.VerifyTimeoutSecs, HandoffPath: t.HandoffPath, Hat: t.Hat, Origin: t.Origin, LatestDispatchId: null(t.Latest),
-		Result: null(t.Result), Version: t.Version, CreatedAt: at(t.CreatedAt), UpdatedAt: at(t.UpdatedAt),
+		Result: null(t.Result), ResultData: t.ResultData, Version: t.Version, CreatedAt: at(t.CreatedAt), UpdatedAt: at(t.UpdatedAt),
 	}
 }
 

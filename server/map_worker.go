@@ -12,7 +12,7 @@ func startInput(task hub.TaskID, b api.WorkerStart) work.StartInput {
 		Spec: hub.StartSpec{
 			Worktree: b.Worktree, CurrentDir: b.CurrentDir, Repo: b.Repo, Name: b.Name, Base: b.Base, Parent: b.Parent,
 			Agent: b.Agent, Mode: string(b.Mode), ResumeSession: b.ResumeSession, Terminal: hub.TerminalID(b.Terminal), Setup: string(b.Setup), DisplayName: b.DisplayName,
-			Comment: b.Comment, TimeoutMS: b.TimeoutMs,
+			Comment: b.Comment, TimeoutMS: b.TimeoutMs, MayCoordinate: b.MayCoordinate,
 		},
 	}
 }

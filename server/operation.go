@@ -81,7 +81,7 @@ func apiBody(id string) int64 {
 	switch id {
 	case "sendMessage", "sendMessages", "replyMessage", "putAgentEvent":
 		return messageBody
-	case "createTask", "updateTask":
+	case "createTask", "updateTask", "startRunWorker":
 		return taskBody
 	}
 	return otherBody

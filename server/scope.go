@@ -13,7 +13,8 @@ const (
 	anyone kinds = 1 << iota // no credential is looked at
 	operator
 	reader
-	worker // the capability of a Dispatch
+	worker      // the capability of a Dispatch
+	coordinator // one that may coordinate a child Run
 	peer
 	strangers // a key that is not paired
 )
@@ -24,7 +25,7 @@ func (k kinds) String() string {
 	for _, n := range []struct {
 		kind kinds
 		name string
-	}{{anyone, "everybody"}, {operator, "operator"}, {reader, "reader"}, {worker, "a Dispatch's worker"}, {peer, "a paired hub"}, {strangers, "a hub that pairs"}} {
+	}{{anyone, "everybody"}, {operator, "operator"}, {reader, "reader"}, {worker, "a Dispatch's worker"}, {coordinator, "a worker that may coordinate"}, {peer, "a paired hub"}, {strangers, "a hub that pairs"}} {
 		if k&n.kind != 0 {
 			names = append(names, n.name)
 		}
@@ -36,30 +37,32 @@ func (k kinds) String() string {
 const reads = operator | reader
 
 // apiScopes says who may use which operation. A Dispatch may use what it needs
-// for its own mail; the use-cases narrow that to its own Dispatch.
+// for its own mail; the use-cases narrow that to its own Dispatch. What one that
+// coordinates may use besides, they narrow to its child Run.
 var apiScopes = map[string]kinds{
 	"getHealth":  anyone,
 	"getReady":   anyone,
 	"getMetrics": reads,
 	"getHub":     reads,
 
-	"createRun":  operator,
+	"createRun":  operator | coordinator,
 	"listRuns":   reads,
-	"getRun":     reads,
+	"getRun":     reads | coordinator,
 	"bindRun":    operator,
-	"getBinding": operator,
+	"getBinding": operator | coordinator,
 
-	"createTask": operator,
-	"updateTask": operator,
-	"listTasks":  reads,
-	"getTask":    reads,
+	"createTask": operator | coordinator,
+	"updateTask": operator | coordinator,
+	"listTasks":  reads | coordinator,
+	"getTask":    reads | coordinator,
 
-	"startWorker":    operator,
-	"listDispatches": reads,
-	"getDispatch":    reads,
-	"stopWorker":     operator,
-	"abandonWorker":  operator,
-	"readOutput":     reads,
+	"startWorker":    operator | coordinator,
+	"startRunWorker": operator | coordinator,
+	"listDispatches": reads | coordinator,
+	"getDispatch":    reads | coordinator,
+	"stopWorker":     operator | coordinator,
+	"abandonWorker":  operator | coordinator,
+	"readOutput":     reads | coordinator,
 	"putAgentEvent":  worker,
 
 	"listAgents": reads,
@@ -68,13 +71,13 @@ var apiScopes = map[string]kinds{
 	"sendMessage":  operator | worker,
 	"sendMessages": operator | worker,
 	"getMessage":   reads | worker,
-	"replyMessage": operator,
+	"replyMessage": operator | coordinator,
 	"getAnswer":    worker,
 	"getVerdict":   worker,
 	"checkMailbox": operator | worker,
 	"listMailbox":  reads | worker,
 
-	"listQuestions": reads,
+	"listQuestions": reads | coordinator,
 	"putHeartbeat":  worker,
 
 	"getRequest": reads | worker,
@@ -120,6 +123,9 @@ func kindOf(p hub.Principal) kinds {
 	case hub.Reader:
 		return reader
 	case hub.DispatchCap:
+		if p.Coordinator {
+			return worker | coordinator
+		}
 		return worker
 	case hub.PeerKey:
 		return peer

@@ -30,6 +30,8 @@ type File struct {
 	TaskID      string `json:"task_id"`
 	DispatchID  string `json:"dispatch_id"`
 	Spool       string `json:"spool"` // absolute path; empty for none
+	// MayCoordinate says that the worker may create and coordinate a child Run.
+	MayCoordinate bool `json:"may_coordinate,omitempty"`
 }
 
 // Encode returns the JSON text of f with the current Version, whatever

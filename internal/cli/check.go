@@ -26,7 +26,8 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Get the next batch of mail, and acknowledge the one before",
 		Long: "Returns the outstanding batch or forms the next one. Receiving consumes nothing: the batch\n" +
 			"comes again until it is acknowledged as a whole with --ack. --types decides when a wait\nwakes, never what is returned. --peek and --all only look.\n\n" +
-			"Inside a Dispatch it reads the Dispatch's own mailbox, elsewhere the Run's. A time-out exits\n0 with timed_out true, or 7 with --exit-status.",
+			"Inside a Dispatch it reads the Dispatch's own mailbox, elsewhere the Run's; a worker that\n" +
+			"coordinates a child Run says which with --mailbox. A time-out exits 0 with timed_out true,\nor 7 with --exit-status.",
 		Example: "wavehub check --wait --timeout 60s\nwavehub check --ack delivery_01j8zq4h5n6p7r8s9t0v1w2x3y --wait\nwavehub check --peek",
 		Args:    exactly(),
 	}, isMutation, isWait)

@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/wavehub/wavehub/internal/config"
 )
 
 func (a *app) configCommand() *cobra.Command {
-	return group("config", "Show the configuration and where things are", "wavehub config show", a.configShow(), a.configPath())
+	return group("config", "Show and change the configuration, and show where things are", "wavehub config show",
+		a.configShow(), a.configSet(), a.configPath())
 }
 
 func (a *app) configShow() *cobra.Command {
@@ -29,6 +33,32 @@ func (a *app) configShow() *cobra.Command {
 		return a.emitValue(doc, func(p *printer) { printOrigins(p, values, origin) })
 	}
 	return cmd
+}
+
+func (a *app) configSet() *cobra.Command {
+	return &cobra.Command{
+		Use: "set KEY VALUE", Short: "Set one key of the user's configuration file",
+		Long: "Changes one key of the file that config path config names and keeps the rest of it, comments\n" +
+			"included. Lists are given with commas. A hub that runs reads it when it starts again.\n\n" +
+			"The keys: " + strings.Join(config.Settable(), ", ") + ".",
+		Example: "wavehub config set log_level debug\nwavehub config set advertise mac.example:7443",
+		Args:    exactly("KEY", "VALUE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := config.Set(args[0], args[1])
+			if e, ok := errors.AsType[*config.InvalidError](err); ok && e.Given {
+				return misused(cmd, "%v", e)
+			}
+			if err != nil {
+				return err
+			}
+			doc := struct {
+				Key   string `json:"key"`
+				Value string `json:"value"`
+				Path  string `json:"path"`
+			}{args[0], args[1], path}
+			return a.emitValue(doc, func(p *printer) { p.line("%s = %s in %s", doc.Key, doc.Value, doc.Path) })
+		},
+	}
 }
 
 func printOrigins(p *printer, values []config.Origin, origin bool) {

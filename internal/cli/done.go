@@ -21,7 +21,7 @@ func (a *app) doneCommand() *cobra.Command {
 	cmd.Flags().StringVar(&result, "result-file", "", "file with the result: JSON, or any text (- for stdin)")
 	cmd.Flags().BoolVar(&waitVerdict, "wait-verdict", false, "wait for the verdict")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		text, err := a.doneBody(cmd, args, file)
+		text, err := a.positionalText(cmd, "BODY", args, file)
 		if err != nil {
 			return err
 		}
@@ -32,23 +32,25 @@ func (a *app) doneCommand() *cobra.Command {
 		if in.Result, err = a.readResult(result); err != nil {
 			return err
 		}
-		return a.sendDone(cmd, in, waitVerdict)
+		return a.sendInside(cmd, in, waitVerdict)
 	}
 	return cmd
 }
 
-func (a *app) doneBody(cmd *cobra.Command, args []string, file string) (string, error) {
+// positionalText is a text given as the one argument or by --body-file.
+func (a *app) positionalText(cmd *cobra.Command, name string, args []string, file string) (string, error) {
 	switch {
 	case len(args) == 1 && file == "" && args[0] != "":
 		return args[0], nil
 	case len(args) == 0 && file != "":
 		return a.readText("body-file", file)
 	}
-	return "", misused(cmd, "takes either one BODY (quote it) or --body-file")
+	return "", misused(cmd, "takes either one %s (quote it) or --body-file", name)
 }
 
-func (a *app) sendDone(cmd *cobra.Command, in client.MessageSend, waitVerdict bool) error {
-	s, err := a.connect(0)
+// sendInside sends a message of this Dispatch; a report gets the ids of its file.
+func (a *app) sendInside(cmd *cobra.Command, in client.MessageSend, waitVerdict bool) error {
+	s, err := a.connect(a.silence(cmd))
 	if err != nil {
 		return err
 	}
@@ -59,6 +61,8 @@ func (a *app) sendDone(cmd *cobra.Command, in client.MessageSend, waitVerdict bo
 	if s.dispatch == nil {
 		return misused(cmd, "works inside a Dispatch only (%s is not set)", envDispatchFile)
 	}
-	in.TaskId, in.DispatchId = s.dispatch.TaskID, s.dispatch.DispatchID
+	if in.Type == client.MessageSendTypeWorkerDone {
+		in.TaskId, in.DispatchId = s.dispatch.TaskID, s.dispatch.DispatchID
+	}
 	return a.sendOn(cmd, s, in, waitVerdict)
 }

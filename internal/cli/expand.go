@@ -99,8 +99,8 @@ func (a *app) expandMail(ctx context.Context, s *session, cmd *cobra.Command, ar
 // takesID reports whether a command's arguments are ids and not names or texts.
 func takesID(cmd *cobra.Command) bool {
 	_, args, _ := strings.Cut(cmd.Use, " ")
-	first, _, _ := strings.Cut(args, " ")
-	return slices.Contains([]string{"RUN", "TASK", "DISPATCH", "REQUEST", "TERM"}, first)
+	first, _, _ := strings.Cut(strings.TrimPrefix(args, "("), " ")
+	return slices.Contains([]string{"RUN", "TASK", "DISPATCH", "MESSAGE", "REQUEST", "TERM"}, strings.TrimSuffix(first, "..."))
 }
 
 func expandFlag(ctx context.Context, s *session, f *pflag.Flag) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -11,13 +12,13 @@ import (
 	"github.com/wavehub/wavehub/internal/config"
 )
 
-// resolveRun is the Run that a verb acts on: --run, inside a Dispatch its own,
-// else the one that the caller is bound to.
+// resolveRun is the Run that a verb acts on: --run, inside a Dispatch its own or
+// the child Run that it coordinates, else the one that the caller is bound to.
 func (a *app) resolveRun(ctx context.Context, s *session) (string, error) {
 	switch {
 	case a.flags.run != "":
 		return a.flags.run, nil
-	case s.dispatch != nil:
+	case s.dispatch != nil && !s.dispatch.MayCoordinate:
 		return s.dispatch.RunID, nil
 	}
 	return s.boundRun(ctx)
@@ -48,6 +49,11 @@ func (s *session) runRequired(ctx context.Context) error {
 	e := client.Errorf(client.CodeRunRequired, "no Run is named with --run, and this terminal is bound to none")
 	e.Status = 0
 	create := []string{"wavehub", "run", "create", "--objective", "Describe the goal"}
+	if s.dispatch != nil {
+		e.Detail = "this worker coordinates no child Run yet"
+		e.Next = [][]string{create}
+		return e
+	}
 	if s.contextErr != nil {
 		e.Detail += "; its identity could not be read: " + s.contextErr.Error()
 		e.Next = [][]string{append(create, "--no-bind"), {"wavehub", "run", "list"}} // nothing can be bound here
@@ -76,13 +82,11 @@ const (
 func (a *app) mailbox(ctx context.Context, s *session, choice string) (string, error) {
 	inDispatch := s.dispatch != nil
 	switch {
-	case choice == "" && inDispatch && consumerGiven():
-		return "", a.ambiguous()
-	case choice == "" && inDispatch && a.flags.run != "":
-		return "", usage("run", "check takes no --run inside a Dispatch: its mailbox there is its own")
+	case choice == "" && inDispatch:
+		return a.ownMailbox(ctx, s)
 	case choice == boxDispatch && !inDispatch:
 		return "", usage("mailbox", "there is no Dispatch here: name dispatch:<id>")
-	case choice == boxDispatch, choice == "" && inDispatch:
+	case choice == boxDispatch:
 		return "dispatch:" + s.dispatch.DispatchID, nil
 	case choice != "" && choice != boxRun:
 		return choice, nil
@@ -92,6 +96,38 @@ func (a *app) mailbox(ctx context.Context, s *session, choice string) (string, e
 		run, err = s.boundRun(ctx)
 	}
 	return "run:" + run, err
+}
+
+// ownMailbox is the Dispatch's own where nothing else can be meant: a worker that
+// coordinates a child Run reads two.
+func (a *app) ownMailbox(ctx context.Context, s *session) (string, error) {
+	coordinates := s.dispatch.MayCoordinate
+	switch {
+	case coordinates && a.flags.run != "":
+		return "run:" + a.flags.run, nil
+	case coordinates:
+		if _, err := s.boundRun(ctx); !isRunRequired(err) {
+			return "", cmp.Or(err, a.ofWorkerOrChild())
+		}
+	case consumerGiven():
+		return "", a.ambiguous()
+	case a.flags.run != "":
+		return "", usage("run", "check takes no --run inside a Dispatch: its mailbox there is its own")
+	}
+	return "dispatch:" + s.dispatch.DispatchID, nil
+}
+
+func isRunRequired(err error) bool {
+	e, ok := errors.AsType[*client.Error](err)
+	return ok && e.Code == client.CodeRunRequired
+}
+
+// ofWorkerOrChild prints how to read either mailbox of a worker that coordinates.
+func (a *app) ofWorkerOrChild() error {
+	e := client.Errorf(client.CodeMailboxAmbiguous, "this worker has a mailbox of its own and that of its child Run: say which")
+	e.Status = 0
+	e.Next = [][]string{{"wavehub", "check", "--mailbox", boxDispatch}, {"wavehub", "check", "--mailbox", boxRun}}
+	return e
 }
 
 // ambiguous prints how to read either mailbox. Inside a Dispatch its capability

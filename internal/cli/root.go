@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -16,18 +15,14 @@ func (a *app) root() *cobra.Command {
 	root := group("wavehub", "Run coding agents and scripts as supervised workers on this and other hosts",
 		"wavehub serve\nwavehub run create --objective \"Audit both platforms\"")
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if errors.Is(err, pflag.ErrHelp) {
-			return err
-		}
-		return misused(cmd, "%v", err)
-	})
+	root.SetFlagErrorFunc(badFlag)
 	root.PersistentPreRunE = a.checkGlobals
 	a.globalFlags(root.PersistentFlags())
 	root.AddCommand(
 		a.serveCommand(), a.superviseCommand(), a.hookCommand(), a.versionCommand(), a.statusCommand(), a.configCommand(),
 		a.runCommand(), a.taskCommand(), a.workerCommand(), a.agentCommand(),
-		a.sendCommand(), a.doneCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(), a.requestCommand(),
+		a.sendCommand(), a.doneCommand(), a.progressCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(),
+		a.messageCommand(), a.questionCommand(), a.requestCommand(),
 		a.peerCommand(), a.repoCommand(), a.worktreeCommand(), a.terminalCommand(),
 	)
 	completeBuiltin(root)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +30,8 @@ func (a *app) runCreate() *cobra.Command {
 		Short: "Create a Run and bind this terminal to it",
 		Long: "Creates a Run with its inbox. The terminal that calls becomes its consumer, unless it is\n" +
 			"bound to another Run: then nothing is created, except with --bind (take the terminal\nover) or --no-bind (no consumer yet).\n\n" +
+			"Inside a worker that was started with --may-coordinate it creates the one Run that the\n" +
+			"worker coordinates, bound to the worker's own terminal.\n\n" +
 			"Scripts have no terminal: --consumer-file writes the token that WAVEHUB_CONSUMER_FILE names later;\n" +
 			"the file that the variable names is written without the flag while it does not exist.",
 		Example: "wavehub run create --objective \"Audit both platforms\"\nwavehub run create --objective \"Nightly\" --no-bind",
@@ -58,6 +61,8 @@ func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags, kept *bool) func(
 			return nil, misused(cmd, "takes --bind or --no-bind, not both")
 		case f.noBind && f.consumerFile != "":
 			return nil, misused(cmd, "--no-bind makes no consumer to write to --consumer-file")
+		case s.dispatch != nil && f.consumerFile != "":
+			return nil, misused(cmd, "takes no --consumer-file inside a Dispatch: the Run is bound to its terminal")
 		case s.contextErr != nil && f.consumerFile == "" && !f.noBind:
 			return nil, s.contextErr
 		case f.bind:
@@ -68,7 +73,7 @@ func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags, kept *bool) func(
 		if f.consumerFile == "" && !f.noBind {
 			f.consumerFile = s.unmade
 		}
-		*kept = s.context || f.consumerFile != ""
+		*kept = s.context || s.dispatch != nil || f.consumerFile != ""
 		file, err := reserveConsumer(f.consumerFile)
 		if err != nil {
 			return nil, err
@@ -80,16 +85,22 @@ func (a *app) createRun(cmd *cobra.Command, f *runCreateFlags, kept *bool) func(
 
 func (a *app) runUse() *cobra.Command {
 	var file string
-	var kept bool
+	var kept, latest bool
 	cmd := mark(&cobra.Command{
-		Use:     "use RUN",
+		Use:     "use (RUN | --latest)",
 		Short:   "Become the Run's consumer, and fence the former one",
 		Long:    "Binds this terminal to the Run, or writes the new token to --consumer-file, else to the file\nthat WAVEHUB_CONSUMER_FILE names. The former consumer is refused from then on.",
-		Example: "wavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y\nwavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y --consumer-file consumer",
-		Args:    exactly("RUN"),
+		Example: "wavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y\nwavehub run use run_01j8zq4h5n6p7r8s9t0v1w2x3y --consumer-file consumer\nwavehub run use --latest",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if latest {
+				return exactly()(cmd, args)
+			}
+			return exactly("RUN")(cmd, args)
+		},
 	}, isMutation)
 	cmd.PreRun = func(*cobra.Command, []string) { a.makesConsumer = true }
 	cmd.Flags().StringVar(&file, "consumer-file", "", "write the consumer token to this file (mode 0600)")
+	cmd.Flags().BoolVar(&latest, "latest", false, "the newest Run of this hub")
 	cmd.RunE = verb[client.RunBound]{
 		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.RunBound, error) {
 			if file == "" {
@@ -99,16 +110,45 @@ func (a *app) runUse() *cobra.Command {
 				return nil, s.contextErr
 			}
 			kept = s.context || file != ""
+			run, err := a.named(ctx, s, args)
+			if err != nil {
+				return nil, err
+			}
 			place, err := reserveConsumer(file)
 			if err != nil {
 				return nil, err
 			}
-			out, err := s.BindRun(ctx, args[0], opts...)
+			out, err := s.BindRun(ctx, run, opts...)
 			return out, place.settle(a, out, err)
 		},
 		human: func(p *printer, out *client.RunBound) { printBound(p, out, kept) },
 	}.runE(a)
 	return cmd
+}
+
+// named is the Run of the arguments, without any the newest one. It then also
+// takes the place of --latest in what is printed to be repeated: a newer one may
+// exist by then.
+func (a *app) named(ctx context.Context, s *session, args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	runs, err := s.Runs(ctx, client.Page{Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(runs.Runs) == 0 {
+		e := client.Errorf(client.CodeRunNotFound, "this hub has no Run yet")
+		e.Status, e.Next = 0, [][]string{{"wavehub", "run", "create", "--objective", "Describe the goal"}}
+		return "", e
+	}
+	run := runs.Runs[0].RunId
+	for i, arg := range a.argv {
+		if arg == "--latest" || strings.HasPrefix(arg, "--latest=") {
+			a.argv[i] = run
+		}
+	}
+	return run, nil
 }
 
 // printBound shows the token where nothing else keeps it: a consumer that nobody

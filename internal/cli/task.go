@@ -32,6 +32,12 @@ func (a *app) taskCreate() *cobra.Command {
 		Example: "wavehub task create --spec \"go vet ./...\" --title vet\nwavehub task create --spec-file task.md --verify-cmd \"go test ./...\" --verify required\nwavehub task create --spec \"tidy the docs\" --write-scope docs,README.md --scope enforce",
 		Args:    exactly(),
 	}, isMutation)
+	f.register(cmd)
+	cmd.RunE = verb[client.TaskResult]{call: a.createTask(cmd, &f), human: func(p *printer, out *client.TaskResult) { printTask(p, out.Task) }}.runE(a)
+	return cmd
+}
+
+func (f *taskFlags) register(cmd *cobra.Command) {
 	f.spec = bodyFlags(cmd, "spec", "what is to be done")
 	flags := cmd.Flags()
 	flags.StringVar(&f.title, "title", "", "a short name (default: from the spec)")
@@ -42,27 +48,31 @@ func (a *app) taskCreate() *cobra.Command {
 	flags.StringSliceVar(&f.writeScope, "write-scope", nil, "paths that the worker may change, with commas; * ? and ** are wildcards")
 	flags.StringVar(&f.scope, "scope", "", "what a change outside means: advisory, or enforce (the Dispatch fails)")
 	flags.StringVar(&f.handoff, "handoff-path", "", "file in which the worker leaves its notes")
-	cmd.RunE = verb[client.TaskResult]{call: a.createTask(cmd, &f), human: func(p *printer, out *client.TaskResult) { printTask(p, out.Task) }}.runE(a)
-	return cmd
+}
+
+// task is the Task that the flags describe.
+func (f *taskFlags) task(a *app, cmd *cobra.Command) (client.TaskCreate, error) {
+	spec, err := f.spec.read(a)
+	if err == nil && spec == "" {
+		err = misused(cmd, "needs --spec or --spec-file")
+	}
+	return client.TaskCreate{
+		Spec: spec, Title: f.title, Dependencies: f.dependencies, VerifyCmd: f.verifyCmd,
+		Verify: client.TaskCreateVerify(f.verify), VerifyTimeoutSecs: f.verifyTimeout, WriteScope: f.writeScope, Scope: client.TaskCreateScope(f.scope), HandoffPath: f.handoff,
+	}, err
 }
 
 func (a *app) createTask(cmd *cobra.Command, f *taskFlags) func(context.Context, *session, []string, ...client.Option) (*client.TaskResult, error) {
 	return func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.TaskResult, error) {
-		spec, err := f.spec.read(a)
+		in, err := f.task(a, cmd)
 		if err != nil {
 			return nil, err
-		}
-		if spec == "" {
-			return nil, misused(cmd, "needs --spec or --spec-file")
 		}
 		run, err := a.resolveRun(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		return s.CreateTask(ctx, run, client.TaskCreate{
-			Spec: spec, Title: f.title, Dependencies: f.dependencies, VerifyCmd: f.verifyCmd,
-			Verify: client.TaskCreateVerify(f.verify), VerifyTimeoutSecs: f.verifyTimeout, WriteScope: f.writeScope, Scope: client.TaskCreateScope(f.scope), HandoffPath: f.handoff,
-		}, opts...)
+		return s.CreateTask(ctx, run, in, opts...)
 	}
 }
 
@@ -166,6 +176,10 @@ func (a *app) taskShow() *cobra.Command {
 				if result := or(out.Task.Result, ""); result != "" {
 					p.line("result, as the worker reported it:")
 					p.text(result)
+				}
+				if data := out.Task.ResultData; len(data) > 0 && string(data) != "null" {
+					p.line("with the result:")
+					p.text(string(data))
 				}
 			},
 		}.runE(a),

@@ -14,7 +14,7 @@ const exampleDispatch = "dispatch_01j8zq4h5n6p7r8s9t0v1w2x3y"
 func (a *app) workerCommand() *cobra.Command {
 	return group("worker", "Start, watch and end workers: supervised attempts at a Task",
 		"wavehub worker list",
-		a.workerStart(), a.workerList(), a.workerShow(), a.workerRead(), a.workerStop(), a.workerAbandon())
+		a.workerStart(), a.workerList(), a.workerShow(), a.workerRead(), a.workerWait(), a.workerStop(), a.workerAbandon())
 }
 
 func (a *app) workerList() *cobra.Command {

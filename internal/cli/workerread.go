@@ -115,11 +115,11 @@ func printOutput(p *printer, out *client.OutputPage) {
 		return
 	}
 	for _, m := range out.Transcript.Messages {
-		printMessage(p, m)
+		printEntry(p, m)
 	}
 }
 
-func printMessage(p *printer, m client.TranscriptMessage) {
+func printEntry(p *printer, m client.TranscriptMessage) {
 	p.line("── %s  %s", string(m.Role), or(m.At, ""))
 	for _, b := range m.Blocks {
 		switch b.Kind {

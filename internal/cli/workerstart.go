@@ -12,6 +12,7 @@ import (
 
 type startFlags struct {
 	task                 string
+	fresh                taskFlags
 	in                   client.WorkerStart
 	mode, setup, reports string
 }
@@ -19,12 +20,15 @@ type startFlags struct {
 func (a *app) workerStart() *cobra.Command {
 	var f startFlags
 	cmd := mark(&cobra.Command{
-		Use:   "start --task TASK --worktree WHERE (--agent NAME | --terminal TERM)",
+		Use:   "start (--task TASK | --spec TEXT) --worktree WHERE (--agent NAME | --terminal TERM)",
 		Short: "Start a worker for a Task and wait until it is ready",
 		Long: "Starts one supervised attempt at a Task and waits for the outcome of the start:\n" +
 			"exit code 0 ready, 1 failed, 10 when it is unknown whether the worker runs.\n\n" +
+			"With --spec the start creates its Task: refused, it leaves none. A new worktree is then\n" +
+			"named after the Task unless --name says otherwise.\n\n" +
 			"WHERE is current, new-child, new-top-level, id:WORKTREE, path:PATH or a worktree's name.",
-		Example: "wavehub worker start --task task_01j8zq4h5n6p7r8s9t0v1w2x3y --repo demo --worktree new-top-level --name vet --agent sh\n" +
+		Example: "wavehub worker start --spec \"go vet ./...\" --title vet --worktree new-top-level --agent sh\n" +
+			"wavehub worker start --task task_01j8zq4h5n6p7r8s9t0v1w2x3y --repo demo --worktree new-top-level --name vet --agent sh\n" +
 			"wavehub worker start --task task_01j8zq4h5n6p7r8s9t0v1w2x3y --on windows --repo demo --worktree new-top-level --name vet --agent sh --timeout 60s\n" +
 			"wavehub worker start --task task_01j8zq4h5n6p7r8s9t0v1w2x3y --worktree current --agent claude",
 		Args: exactly(),
@@ -39,6 +43,7 @@ func (a *app) workerStart() *cobra.Command {
 func (f *startFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.task, "task", "", "the Task to attempt")
+	f.fresh.register(cmd)
 	flags.StringVar(&f.in.On, "on", "", "name or id of the peer to run on (default: this hub)")
 	flags.StringVar(&f.in.Repo, "repo", "", "repository: name, id or path on that hub")
 	flags.StringVar(&f.in.Worktree, "worktree", "", "current, new-child, new-top-level, id:…, path:… or a name")
@@ -54,16 +59,14 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.in.Comment, "comment", "", "note kept with the Dispatch")
 	flags.StringVar(&f.reports, "reports", "", "where lifecycle reports go: inbox or history")
 	flags.StringVar(&f.in.RetryOf, "retry-of", "", "the failed, stopped or abandoned Dispatch that this one replaces")
+	flags.BoolVar(&f.in.MayCoordinate, "may-coordinate", false, "let the worker create one child Run and coordinate it, within its own repository")
 	flags.BoolVar(&f.in.NoWait, "no-wait", false, "answer as soon as the start is recorded")
 }
 
 func (a *app) startWorker(cmd *cobra.Command, f *startFlags) func(context.Context, *session, []string, ...client.Option) (*client.StartReceipt, error) {
 	return func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.StartReceipt, error) {
-		switch {
-		case f.task == "":
-			return nil, misused(cmd, "needs --task")
-		case f.in.Worktree == "":
-			return nil, misused(cmd, "needs --worktree: current, new-child, new-top-level, id:…, path:… or a name")
+		if err := f.check(cmd); err != nil {
+			return nil, err
 		}
 		in := f.in
 		in.Mode, in.Setup, in.Reports, in.TimeoutMs = client.WorkerStartMode(f.mode), client.WorkerStartSetup(f.setup), client.WorkerStartReports(f.reports), a.waitMS()
@@ -73,6 +76,9 @@ func (a *app) startWorker(cmd *cobra.Command, f *startFlags) func(context.Contex
 				return nil, fmt.Errorf("finding the working directory: %w", err)
 			}
 			in.CurrentDir = dir
+		}
+		if f.task == "" {
+			return a.startSpec(ctx, s, cmd, f, in, opts...)
 		}
 		return s.StartWorker(ctx, f.task, in, opts...)
 	}

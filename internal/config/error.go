@@ -8,6 +8,7 @@ type InvalidError struct {
 	Message string
 	Hint    string // empty for none
 	Err     error  // the cause, if there is one
+	Given   bool   // it is about what Set was given, not about what is there
 }
 
 // Error returns message and cause.

@@ -66,6 +66,11 @@ func readDocument(path string) (document, error) {
 	if err != nil {
 		return document{}, invalidFile(path, err.Error())
 	}
+	return decode(raw, path)
+}
+
+// decode decodes the content of the file at path, strictly.
+func decode(raw []byte, path string) (document, error) {
 	var doc document
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
 	dec.KnownFields(true)

@@ -46,7 +46,7 @@ func Load(flags map[string]any) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	src := newSources(flags, doc, c.ConfigFile())
+	src := newSources(flags, doc, c.ConfigFile(), os.Getenv)
 	if err := c.fill(src, doc); err != nil {
 		return Config{}, err
 	}
@@ -103,9 +103,10 @@ type sources struct {
 	flags map[string]any
 	set   map[string]any // what the file says
 	file  string
+	env   func(string) string
 }
 
-func newSources(flags map[string]any, doc document, file string) sources {
+func newSources(flags map[string]any, doc document, file string, env func(string) string) sources {
 	v := viper.New()
 	v.SetDefault(KeyName, hostName())
 	v.SetDefault(KeyListen, DefaultListen)
@@ -114,12 +115,12 @@ func newSources(flags map[string]any, doc document, file string) sources {
 	v.SetDefault(KeyLogLevel, "info")
 	v.SetDefault(keyWorkers, 0)
 	v.SetDefault(keyVerify, defaultVerifySecs)
-	s := sources{viper: v, flags: flags, set: doc.scalars(), file: file}
+	s := sources{viper: v, flags: flags, set: doc.scalars(), file: file, env: env}
 	for key, value := range s.set {
 		v.SetDefault(key, value)
 	}
 	for _, key := range keys {
-		if value, ok := os.LookupEnv(variable(key)); ok && value != "" {
+		if value := env(variable(key)); value != "" {
 			v.Set(key, value)
 		}
 	}
@@ -158,7 +159,7 @@ func (s sources) of(key string) string {
 	if _, ok := s.flags[key]; ok {
 		return "flag --" + strings.ReplaceAll(key, "_", "-")
 	}
-	if os.Getenv(variable(key)) != "" {
+	if s.env(variable(key)) != "" {
 		return "environment " + variable(key)
 	}
 	if _, ok := s.set[key]; ok {

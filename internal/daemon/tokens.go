@@ -56,6 +56,7 @@ func (a authority) WriteFile(at hub.Attachment, token string) (string, error) {
 	raw, err := capfile.Encode(capfile.File{
 		URL: a.url, Fingerprint: a.fingerprint, Token: token,
 		RunID: string(at.Run), TaskID: string(at.Task), DispatchID: string(at.Dispatch),
+		MayCoordinate: at.Spec.MayCoordinate,
 	})
 	if err != nil {
 		return "", fmt.Errorf("encoding the capability file: %w", err)

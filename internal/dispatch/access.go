@@ -4,7 +4,6 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/mail"
 	"github.com/wavehub/wavehub/internal/run"
-	"github.com/wavehub/wavehub/internal/store"
 )
 
 // Access decides who may use which mailbox; it implements mail.Access.
@@ -45,21 +44,36 @@ func (Access) Proven(tx mail.AccessTx, p hub.Principal, box hub.Box) (int64, err
 // Read returns the Run of a mailbox whose history p may read.
 func (Access) Read(tx mail.AccessTx, p hub.Principal, box hub.Box) (hub.RunID, error) {
 	if id, ok := box.Run(); ok {
-		if p.Kind != hub.Operator && p.Kind != hub.Reader {
-			return "", hub.Errorf(hub.CodeOutOfScope, "a Dispatch reads its own mailbox only")
+		if err := run.Operates(tx, p, id); err != nil {
+			return "", err
 		}
 		_, err := tx.Run(id)
 		return id, err
 	}
-	if id, ok := box.Dispatch(); ok && (p.Kind == hub.Operator || p.Kind == hub.Reader) {
-		a, ok, err := tx.Attachment("", id)
-		if err == nil && !ok {
-			err = hub.Errorf(hub.CodeMailboxNotFound, "%s is not a mailbox of this hub", box)
-		}
-		return a.Run, err
+	if id, ok := box.Dispatch(); ok && string(id) != p.ID {
+		return others(tx, p, id)
 	}
 	a, err := own(tx, p, box)
 	return a.Run, err
+}
+
+// others is the Run of a Dispatch that is not p's own.
+func others(tx mail.AccessTx, p hub.Principal, id hub.DispatchID) (hub.RunID, error) {
+	if p.Kind == hub.DispatchCap && !p.Coordinator {
+		return "", onlyOwn(id)
+	}
+	a, ok, err := tx.Attachment("", id)
+	if err == nil && !ok {
+		err = hub.Errorf(hub.CodeMailboxNotFound, "%s is not a mailbox of this hub", id.Box())
+	}
+	if err != nil {
+		return "", err
+	}
+	return a.Run, run.Operates(tx, p, a.Run)
+}
+
+func onlyOwn(id hub.DispatchID) error {
+	return hub.Errorf(hub.CodeOutOfScope, "only its own worker uses %s", id.Box())
 }
 
 // Own returns the attachment of a Dispatch that has not ended, if p is its
@@ -79,30 +93,9 @@ func own(tx mail.AccessTx, p hub.Principal, box hub.Box) (hub.Attachment, error)
 		return hub.Attachment{}, hub.Errorf(hub.CodeMailboxNotFound, "%q is no mailbox: run:<id> or dispatch:<id>", box)
 	}
 	if p.Kind != hub.DispatchCap || p.ID != string(id) {
-		return hub.Attachment{}, hub.Errorf(hub.CodeOutOfScope, "only its own worker uses %s", box)
+		return hub.Attachment{}, onlyOwn(id)
 	}
-	return attachmentOf(tx, p)
-}
-
-type attachmentTx interface {
-	store.AttachmentReader
-	store.CredentialReader
-}
-
-// attachmentOf returns the attachment that p's capability names.
-func attachmentOf(tx attachmentTx, p hub.Principal) (hub.Attachment, error) {
-	c, ok, err := tx.Credential(p.Credential)
-	if err != nil {
-		return hub.Attachment{}, err
-	}
-	if !ok || c.Kind != store.CredDispatch || c.Subject != p.ID {
-		return hub.Attachment{}, hub.Errorf(hub.CodeInvalidToken, "the capability is not known here")
-	}
-	a, ok, err := tx.Attachment(c.Home, hub.DispatchID(p.ID))
-	if err == nil && !ok {
-		err = hub.Errorf(hub.CodeDispatchNotFound, "%s is not attached here", p.ID)
-	}
-	return a, err
+	return run.AttachmentOf(tx, p)
 }
 
 func inactive(id hub.DispatchID, why string) error {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -9,9 +10,16 @@ import (
 	"github.com/wavehub/wavehub/internal/store"
 )
 
+// saying is the body and the JSON result of a report, empty for what no report
+// tells.
+type saying struct {
+	body   string
+	result json.RawMessage
+}
+
 // apply is the one way in which a Dispatch changes: the table, then everything
-// that follows from the new state. result is what the Task keeps of a report.
-func apply(tx store.Tx, d hub.Dispatch, e hub.Event, result string) (hub.Dispatch, bool, hub.Verdict, error) {
+// that follows from the new state. said is what the Task keeps of a report.
+func apply(tx store.Tx, d hub.Dispatch, e hub.Event, said saying) (hub.Dispatch, bool, hub.Verdict, error) {
 	e.At = tx.Now()
 	nd, changed, v := hub.Apply(d, e)
 	if !changed {
@@ -25,7 +33,7 @@ func apply(tx store.Tx, d hub.Dispatch, e hub.Event, result string) (hub.Dispatc
 		return d, false, v, fmt.Errorf("%s changed under its transaction", d.ID)
 	}
 	nd.Version = d.Version + 1
-	if err := moveTask(tx, nd, result); err != nil {
+	if err := moveTask(tx, nd, said); err != nil {
 		return nd, true, v, err
 	}
 	if nd.State.Final() || nd.State.Fenced() {
@@ -38,14 +46,14 @@ func apply(tx store.Tx, d hub.Dispatch, e hub.Event, result string) (hub.Dispatc
 
 // moveTask gives the Task the state of its latest Dispatch and unlocks what
 // waited for it. A superseded Dispatch moves nothing.
-func moveTask(tx store.Tx, d hub.Dispatch, result string) error {
+func moveTask(tx store.Tx, d hub.Dispatch, said saying) error {
 	t, err := tx.Task(d.Task)
 	if err != nil || t.Latest != d.ID || t.State == hub.TaskCompleted {
 		return err
 	}
 	t.State = hub.TaskStateFor(d.State)
-	if result != "" {
-		t.Result = result
+	if said.body != "" {
+		t.Result, t.ResultData = said.body, said.result
 	}
 	t.Version++
 	t.UpdatedAt = tx.Now()
@@ -76,13 +84,17 @@ func closeDown(tx store.Tx, d hub.Dispatch) error {
 	if d.ReportSum != "" {
 		a.Capability = hub.CapSettled
 	}
-	wakeWorker(tx, a.Dispatch)
+	wakeWorker(tx, a)
 	return tx.SaveAttachment(a)
 }
 
-// wakeWorker ends a wait on the Dispatch's own mailbox: it has ended.
-func wakeWorker(tx store.Tx, id hub.DispatchID) {
-	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(id.Box())})
+// wakeWorker ends the worker's waits on its own mailbox and on that of the Run
+// that it coordinates: it has ended.
+func wakeWorker(tx store.Tx, a hub.Attachment) {
+	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(a.Dispatch.Box())})
+	if a.Child != "" {
+		tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(a.Child.Box())})
+	}
 }
 
 func tellClosed(tx store.Tx, d hub.Dispatch, closed []hub.Question) error {

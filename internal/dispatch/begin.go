@@ -88,7 +88,7 @@ func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
 	if err != nil {
 		return in.Receipt, err
 	}
-	nd, changed, _, err := apply(tx, d, hub.Event{Kind: in.Event, Reason: in.Reason}, "")
+	nd, changed, _, err := apply(tx, d, hub.Event{Kind: in.Event, Reason: in.Reason}, saying{})
 	if err != nil {
 		return in.Receipt, err
 	}

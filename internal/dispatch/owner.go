@@ -79,7 +79,7 @@ func Order(tx store.Tx, a hub.Attachment, f hub.FenceItem) error {
 		return nil
 	}
 	a.Fence, a.Capability = &f, hub.CapFenced
-	wakeWorker(tx, a.Dispatch)
+	wakeWorker(tx, a)
 	if _, err := mail.CloseQuestions(tx, a.Dispatch); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func learnEnd(tx store.Tx, a hub.Attachment, at hub.DispatchState) error {
 		return err
 	}
 	a.Capability = hub.CapFenced
-	wakeWorker(tx, a.Dispatch)
+	wakeWorker(tx, a)
 	return tx.SaveAttachment(a)
 }
 

@@ -25,7 +25,7 @@ func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub
 		Kind: hub.EvReport, Outcome: c.Outcome, Evidence: c.Evidence, Sum: r.Sum(m.Body),
 		Reason: c.Reason, ExitCode: c.ExitCode, Findings: c.kept(),
 	}
-	nd, changed, v, err := apply(tx, d, e, m.Body)
+	nd, changed, v, err := apply(tx, d, e, saying{m.Body, r.Result})
 	if err != nil {
 		return v, "", 0, err
 	}
@@ -109,7 +109,7 @@ func keepStale(tx store.MailReader, d hub.DispatchID, m hub.Message) (bool, erro
 // one that a report has settled. The end of a stop is mailed only if no call
 // answered it any more.
 func settleExit(tx store.Tx, d hub.Dispatch, exit hub.ExitItem) error {
-	nd, changed, _, err := apply(tx, d, hub.Event{Kind: hub.EvExit, ExitCode: exit.ExitCode}, "")
+	nd, changed, _, err := apply(tx, d, hub.Event{Kind: hub.EvExit, ExitCode: exit.ExitCode}, saying{})
 	if err != nil || !changed || nd.State == hub.Stopped && d.State != hub.StopUnknown {
 		return err
 	}

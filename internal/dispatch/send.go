@@ -114,6 +114,11 @@ func (in SendInput) check() error {
 	if len(in.Options) > hub.MaxOptions {
 		return hub.Invalid("options", "at most %d are taken", hub.MaxOptions)
 	}
+	for i, o := range in.Options {
+		if slices.Contains(in.Options[:i], o) {
+			return hub.Invalid("options", "%q is given twice", o)
+		}
+	}
 	if in.Thread != "" && !hub.ValidID(hub.PrefixMessage, string(in.Thread)) {
 		return hub.Invalid("thread_id", "%q is no id of a message", in.Thread)
 	}
@@ -159,6 +164,9 @@ func acceptFromOperator(tx store.Tx, p hub.Principal, in SendInput) (Sent, error
 		if _, err := tx.Run(id); err != nil {
 			return Sent{}, err
 		}
+		if err := run.Operates(tx, p, id); err != nil {
+			return Sent{}, err
+		}
 		out := sentOf(m)
 		out.Seq, err = tx.Append(m)
 		return out, err
@@ -171,18 +179,26 @@ func acceptFromOperator(tx store.Tx, p hub.Principal, in SendInput) (Sent, error
 	if err != nil {
 		return Sent{}, err
 	}
+	if err := run.Operates(tx, p, d.Run); err != nil {
+		return Sent{}, err
+	}
 	return sendToWorker(tx, d, m)
 }
 
-// operatorName is "run:<id>" for a Run's consumer, else "operator".
+// operatorName is "run:<id>" for a Run's consumer, else "operator", or the
+// Dispatch whose worker coordinates.
 func operatorName(tx store.RunReader, p hub.Principal) (string, error) {
+	name := string(hub.Operator)
+	if p.Kind == hub.DispatchCap {
+		name = string(hub.DispatchID(p.ID).Box())
+	}
 	proof, err := run.Proof(tx, p)
 	if err != nil || proof.Run == "" {
-		return string(hub.Operator), err
+		return name, err
 	}
 	r, err := tx.Run(proof.Run)
 	if err != nil || r.Generation != proof.Generation {
-		return string(hub.Operator), err
+		return name, err
 	}
 	return string(r.ID.Box()), nil
 }
@@ -223,9 +239,12 @@ func sendToWorker(tx store.Tx, d hub.Dispatch, m hub.Message) (Sent, error) {
 }
 
 func acceptFromWorker(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) {
-	a, err := attachmentOf(tx, p)
+	a, err := run.AttachmentOf(tx, p)
 	if err != nil {
 		return Sent{}, err
+	}
+	if in.To != "" && a.Child != "" {
+		return acceptFromOperator(tx, p, in) // to what it coordinates
 	}
 	if in.To != "" {
 		e := hub.Invalid("to", "a Dispatch's only recipient is its own Run; leave it away")

@@ -13,7 +13,7 @@ func Fence(tx store.Tx, id hub.DispatchID, order hub.FenceItem) (d hub.Dispatch,
 	if err != nil || d.State.Final() {
 		return d, true, err
 	}
-	d, changed, _, err := apply(tx, d, hub.Event{Kind: hub.EvStop, Reason: "stop requested"}, "")
+	d, changed, _, err := apply(tx, d, hub.Event{Kind: hub.EvStop, Reason: "stop requested"}, saying{})
 	if err != nil || !changed {
 		return d, false, err
 	}
@@ -42,7 +42,7 @@ func EndStop(tx store.Tx, id hub.DispatchID, ev hub.StopEvidence) (hub.Dispatch,
 	if ev.NeverAttached {
 		e.Reason = hub.ReasonNeverAttached
 	}
-	nd, changed, _, err := apply(tx, d, e, "")
+	nd, changed, _, err := apply(tx, d, e, saying{})
 	if err != nil || !changed || nd.State != hub.Stopped || d.State != hub.StopUnknown {
 		return nd, err
 	}
@@ -56,6 +56,6 @@ func Abandon(tx store.Tx, id hub.DispatchID) (d hub.Dispatch, already bool, err 
 	if err != nil || d.State.Final() {
 		return d, true, err
 	}
-	d, _, _, err = apply(tx, d, hub.Event{Kind: hub.EvAbandon, Reason: "abandoned"}, "")
+	d, _, _, err = apply(tx, d, hub.Event{Kind: hub.EvAbandon, Reason: "abandoned"}, saying{})
 	return d, false, err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -31,15 +32,15 @@ type Posted struct {
 }
 
 // Message reads one message. A Dispatch sees only what it sent or what was sent
-// to it.
+// to it, and what is of the Run that it coordinates.
 func (s *Service) Message(ctx context.Context, p hub.Principal, id hub.MessageID) (out Posted, err error) {
 	err = s.Store.View(ctx, func(rx store.Rx) (err error) {
 		if out.Message, err = rx.Message(id); err != nil {
 			return err
 		}
 		m := out.Message
-		if own := hub.DispatchID(p.ID).Box(); p.Kind == hub.DispatchCap && m.From != string(own) && m.To != own {
-			return hub.Errorf(hub.CodeMessageNotFound, "there is no message %s", id)
+		if err := mayRead(rx, p, m); err != nil {
+			return err
 		}
 		if out.Verdict, out.Reason, err = rx.VerdictOf(id); err != nil {
 			return err
@@ -48,6 +49,18 @@ func (s *Service) Message(ctx context.Context, p hub.Principal, id hub.MessageID
 		return err
 	})
 	return out, err
+}
+
+func mayRead(rx store.Rx, p hub.Principal, m hub.Message) error {
+	own := hub.DispatchID(p.ID).Box()
+	if p.Kind != hub.DispatchCap || m.From == string(own) || m.To == own {
+		return nil
+	}
+	err := run.Operates(rx, p, m.Run)
+	if hub.IsCode(err, hub.CodeOutOfScope) {
+		err = hub.Errorf(hub.CodeMessageNotFound, "there is no message %s", m.ID)
+	}
+	return err
 }
 
 // whereabouts tells apart what is in a mailbox of this hub, which has a

@@ -22,9 +22,13 @@ var soloAdvice = map[string]advice{
 	"retry of a live one":    {sites: "hub.retryStart", provoke: by(consumer, retryOfLive)},
 	"precondition_failed":    {sites: "run.Update", provoke: by(consumer, soloCodes["precondition_failed"])},
 	"repo_not_found":         {sites: "work.FindRepo", provoke: by(consumer, soloCodes["repo_not_found"])},
-	"run_required, asked":    {sites: "run.Current", provoke: by(func(s solo) Caller { return s.Caller("WAVEHUB_CONSUMER=whc_nobody") }, soloCodes["run_required"])},
+	"run_required, asked":    {sites: "run.unbound", provoke: by(func(s solo) Caller { return s.Caller("WAVEHUB_CONSUMER=whc_nobody") }, soloCodes["run_required"])},
 	"run_required":           {sites: "cli.runRequired", provoke: runRequired},
+	"no Run yet":             {sites: "cli.named", provoke: noRunYet},
 	"already_bound":          {sites: "run.refuseBound", provoke: alreadyBound},
+	"no child Run yet":       {sites: "cli.runRequired", provoke: noChildYet},
+	"a second child Run":     {sites: "run.admitChild", provoke: secondChild},
+	"two mailboxes":          {sites: "cli.ofWorkerOrChild", provoke: twoMailboxes},
 	"consumer_required":      {sites: "run.required", provoke: consumerRequired},
 	"consumer_fenced":        {sites: "run.fenced", provoke: fencedConsumer},
 	"a token that was taken": {sites: "cli.settle", provoke: tokenTaken},
@@ -85,6 +89,33 @@ func runRequired(t *testing.T, _ *stage) printed {
 	h := StartHub(t, "mac")
 	h.NewRun("the newest")
 	return printed{by: h.Caller(), next: h.Caller().json("task", "list").nextCommands(t)}
+}
+
+// noRunYet needs a hub of its own too.
+func noRunYet(t *testing.T, _ *stage) printed {
+	h := StartHub(t, "mac")
+	c := h.Caller("WAVEHUB_CONSUMER_FILE=" + filepath.Join(t.TempDir(), "consumer"))
+	latest := []string{"run", "use", "--latest"}
+	return printed{by: c, next: c.json(latest...).nextCommands(t), cured: latest}
+}
+
+func noChildYet(t *testing.T, s *stage) printed {
+	w, _ := s.solo().run.chief(t, s.solo().Hub)
+	list := []string{"task", "list"}
+	return printed{by: w.Caller(), next: w.Caller().json(list...).nextCommands(t), cured: list}
+}
+
+func secondChild(t *testing.T, s *stage) printed {
+	w, _ := s.solo().run.chief(t, s.solo().Hub)
+	create := []string{"run", "create", "--objective", "parts"}
+	get[api.RunBound](t, w.Caller(), create...)
+	return printed{by: w.Caller(), next: w.Caller().json(create...).nextCommands(t)}
+}
+
+func twoMailboxes(t *testing.T, s *stage) printed {
+	w, _ := s.solo().run.chief(t, s.solo().Hub)
+	get[api.RunBound](t, w.Caller(), "run", "create", "--objective", "parts")
+	return printed{by: w.Caller(), next: w.Caller().json("check", "--wait").nextCommands(t)}
 }
 
 func alreadyBound(t *testing.T, s *stage) printed {

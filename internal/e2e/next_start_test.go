@@ -15,9 +15,10 @@ import (
 
 // startAdvice is printed of starts and stops whose supervisor says nothing.
 var startAdvice = map[string]advice{
-	"an unknown start":     {sites: "work.unknown cli.repeated", provoke: unknownStart, exits: []int{1}},
-	"a start that is left": {sites: "work.left", provoke: leftStart, exits: []int{6}},
-	"a stop that is left":  {sites: "work.Stop cli.repeated", provoke: leftStop, exits: []int{6}},
+	"an unknown start":       {sites: "work.unknown cli.repeated", provoke: unknownStart, exits: []int{1}},
+	"a start that is left":   {sites: "work.left", provoke: leftStart, exits: []int{6}},
+	"a Task that would wait": {sites: "work.waits", provoke: startOfWaiting},
+	"a stop that is left":    {sites: "work.Stop cli.repeated", provoke: leftStop, exits: []int{6}},
 
 	"an unknown terminal":         {sites: "work.doubtful cli.repeated", provoke: unknownTerminal, exits: []int{1}},
 	"a close that proves nothing": {sites: "work.undecided cli.repeated", provoke: unprovenClose, exits: []int{10}},
@@ -74,6 +75,13 @@ func leftStart(t *testing.T, _ *stage) printed {
 func (h *Hub) launches() int {
 	specs, _ := filepath.Glob(h.Data("terminals", "*", "supervisor.log")) // the pattern is well-formed
 	return len(specs)
+}
+
+// startOfWaiting would create a Task whose dependency is open.
+func startOfWaiting(t *testing.T, s *stage) printed {
+	c := s.solo().NewRun("waiting")
+	r := c.json("worker", "start", "--spec", "x", "--deps", c.Task("first"), "--worktree", "path:/", "--agent", "sh")
+	return printed{by: c.Caller, next: r.nextCommands(t)}
 }
 
 // leftStop stops the hub while a supervisor that does not answer is waited for.

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +16,8 @@ import (
 var verbs = map[string][]string{
 	"status": {"x"}, "version": {"x"}, "run create": {}, "run current": {"x"}, "run show": {}, "run list": {"x"}, "run use": {},
 	"task create": {}, "task list": {"x"}, "task show": {}, "task update": {}, "task cancel": {}, "worker start": {}, "worker list": {"x"}, "worker show": {},
-	"worker read": {}, "worker stop": {}, "worker abandon": {}, "send": {}, "done": {}, "ask": {}, "check": {"x"}, "reply": {},
+	"worker read": {}, "worker wait": {}, "worker stop": {}, "worker abandon": {}, "send": {}, "done": {}, "ask": {}, "check": {"x"}, "reply": {},
+	"message show": {}, "question list": {"x"}, "progress": {}, "config set": {"log_level"},
 	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
 	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "worktree create": {}, "worktree show": {}, "worktree remove": {},
 	"terminal create": {"x"}, "terminal list": {"x"}, "terminal show": {}, "terminal read": {}, "terminal send": {}, "terminal wait": {}, "terminal close": {}, "serve": {"x"}, "config show": {"x"}, "config path": {},
@@ -60,10 +62,18 @@ func TestVerbs_ExitCodesAreThoseOfTheCatalogue(t *testing.T) {
 		{"run_not_found", c, []string{"run", "use", id.New("run_")}},
 		{"task_not_found", c, []string{"task", "show", id.New("task_")}},
 		{"dispatch_not_found", c, []string{"worker", "show", id.New("dispatch_")}},
+		{"dispatch_not_found", c, []string{"worker", "wait", id.New("dispatch_")}},
 		{"dispatch_not_found", c, []string{"worker", "stop", id.New("dispatch_")}},
 		{"dispatch_not_found", c, []string{"worker", "abandon", id.New("dispatch_")}},
 		{"dispatch_not_found", c, []string{"worker", "read", id.New("dispatch_")}},
 		{"message_not_found", c, []string{"reply", "--id", id.New("msg_"), "--body", "x"}},
+		{"message_not_found", c, []string{"message", "show", id.New("msg_")}},
+		{"run_not_found", c, []string{"question", "list", "--run", id.New("run_")}},
+		{"invalid_argument", c, []string{"question", "list", "--state", "open"}},
+		{"invalid_argument", c, []string{"progress", "outside"}},
+		{"invalid_argument", c, []string{"config", "set", "listen", "nowhere"}},
+		{"invalid_argument", c, []string{"config", "set", "nmae", "x"}},
+		{"run_not_found", StartHub(t, "empty").Caller(), []string{"run", "use", "--latest", "--consumer-file", filepath.Join(t.TempDir(), "f")}},
 		{"request_not_found", c, []string{"request", "show", id.New("req_")}},
 		{"peer_not_found", c, []string{"peer", "show", "nobody"}},
 		{"repo_not_found", c, []string{"worker", "start", "--task", run.Task("x"), "--repo", "none", "--worktree", "new-top-level", "--name", "x", "--agent", "sh"}},
@@ -74,6 +84,7 @@ func TestVerbs_ExitCodesAreThoseOfTheCatalogue(t *testing.T) {
 		{"out_of_scope", w.Caller(), []string{"run", "create", "--objective", "x", "--no-bind"}},
 		{"invalid_argument", w.Caller(), []string{"send", "--to", run.Box(), "--type", "status", "--subject", "s", "--body", "b"}},
 		{"invalid_argument", w.Caller(), []string{"check", "--run", run.Run}},
+		{"invalid_argument", w.Caller(), []string{"ask", "--question", "Which?", "--option", "a", "--option", "b", "--option", "a"}},
 		{"invalid_token", h.Caller("WAVEHUB_DISPATCH_FILE=/nonexistent"), []string{"status"}},
 		{"lifecycle_invalid", w.Caller(), []string{"send", "--type", "worker_done", "--subject", "s", "--body", "b"}},
 		{"hub_unreachable", NewHub(t, "none").Caller(), []string{"status"}},
@@ -106,6 +117,9 @@ X
 	g.open(t, 1)
 	if m := run.Done(start.DispatchId); !strings.Contains(m.Body, "look at main.go") || !strings.Contains(string(m.Payload), `{"n":1}`) && !strings.Contains(string(m.Payload), `{"n": 1}`) {
 		t.Errorf("the report is %q %s", m.Body, m.Payload)
+	}
+	if task := get[api.TaskOnly](t, run.Caller, "task", "show", start.TaskId).Task; string(task.ResultData) != `{"n":1}` || !strings.Contains(*task.Result, "look at main.go") {
+		t.Errorf("the Task keeps %s %s", *task.Result, task.ResultData)
 	}
 	h.CLI("status", "--json").clean(t)
 	if r := run.CLI("worker", "list"); r.Code != 0 || !strings.Contains(r.Stdout, start.DispatchId) {

@@ -11,6 +11,7 @@
 //	Peer        another hub, saved under a local name, pinned by its key
 //	Lineage     the hub_… text of a hub's first key; names the hub for ever
 //	Run         a namespace for Tasks with one coordinator mailbox, run:<id>
+//	Child Run   the one Run that a worker with --may-coordinate creates and operates
 //	Consumer    who may check, ack and reply for a Run: one generation at a time
 //	Generation  counts the consumers of a mailbox; raising it fences the former
 //	Context     the terminal a command runs in, to which a Run can be bound

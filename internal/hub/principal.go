@@ -26,6 +26,9 @@ type Principal struct {
 	// Context and Consumer are the proofs of a binding that came along.
 	Context  string
 	Consumer ConsumerProof
+	// Coordinator says that a Dispatch was started with --may-coordinate. It only
+	// opens the door: each use-case looks the child Run up itself.
+	Coordinator bool
 }
 
 // ConsumerProof is the Run and generation that a whc_ token stands for.

@@ -39,6 +39,8 @@ type StartSpec struct {
 	DisplayName   string     `json:"display_name,omitempty"`
 	Comment       string     `json:"comment,omitempty"`
 	TimeoutMS     int64      `json:"timeout_ms,omitempty"`
+	// MayCoordinate lets the worker create and coordinate one child Run.
+	MayCoordinate bool `json:"may_coordinate,omitempty"`
 }
 
 // DefaultStartTimeout is how long a start may take when the caller is silent.
@@ -325,6 +327,12 @@ type Attachment struct {
 	LateBytes int
 	// Checks is what to find out before a success is let go.
 	Checks Checks
+	// Depth is that of the Run, Child the Run that the worker coordinates.
+	Depth int
+	Child RunID
+	// Sponsor is the peer whose grants bound this Dispatch although this hub is
+	// its home: it belongs to a child Run of that peer's worker.
+	Sponsor PeerID
 }
 
 // CapabilityState is what the credential of a Dispatch still may do.

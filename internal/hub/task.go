@@ -1,6 +1,9 @@
 package hub
 
-import "slices"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // TaskState is where a Task is; see TaskStateFor and Task.Derive.
 type TaskState string
@@ -49,10 +52,12 @@ type Task struct {
 	Hat               string     `json:"hat"`
 	Origin            string     `json:"origin"`
 	Latest            DispatchID `json:"latest_dispatch_id"`
-	Result            string     `json:"result"`
-	Version           int64      `json:"version"`
-	CreatedAt         Micros     `json:"created_at"`
-	UpdatedAt         Micros     `json:"updated_at"`
+	Result            string     `json:"result"` // what the settling report said
+	// ResultData is the report's result as JSON, nil for none.
+	ResultData json.RawMessage `json:"result_data,omitempty"`
+	Version    int64           `json:"version"`
+	CreatedAt  Micros          `json:"created_at"`
+	UpdatedAt  Micros          `json:"updated_at"`
 }
 
 // Limits of a Task.

@@ -7,15 +7,24 @@ import (
 	"github.com/wavehub/wavehub/internal/store"
 )
 
+// ConsumerTx is what a consumer's proof is looked up in.
+type ConsumerTx interface {
+	store.RunReader
+	CallerTx
+}
+
 // RequireConsumer returns the Run's present generation if p is its consumer.
 // A former consumer gets consumer_fenced, anybody else consumer_required.
-func RequireConsumer(tx store.RunReader, p hub.Principal, id hub.RunID) (int64, error) {
+func RequireConsumer(tx ConsumerTx, p hub.Principal, id hub.RunID) (int64, error) {
 	r, err := tx.Run(id)
 	if err != nil {
 		return 0, err
 	}
-	if p.Kind != hub.Operator {
+	if p.Kind != hub.Operator && p.Kind != hub.DispatchCap {
 		return 0, hub.Errorf(hub.CodeOutOfScope, "only the consumer of %s may do this", id)
+	}
+	if err := Operates(tx, p, id); err != nil {
+		return 0, err
 	}
 	proof, err := Proof(tx, p)
 	switch {
@@ -24,7 +33,7 @@ func RequireConsumer(tx store.RunReader, p hub.Principal, id hub.RunID) (int64, 
 	case proof.Run != id:
 		return 0, required(tx, r)
 	case proof.Generation != r.Generation:
-		return 0, fenced(r)
+		return 0, fenced(p, r)
 	case r.Released:
 		return 0, required(tx, r)
 	}
@@ -68,8 +77,12 @@ func holder(tx store.RunReader, r hub.Run) string {
 	}
 }
 
-func fenced(r hub.Run) error {
+func fenced(p hub.Principal, r hub.Run) error {
 	e := hub.Errorf(hub.CodeConsumerFenced, "another consumer has taken %s over (generation %d)", r.ID, r.Generation)
+	if p.Kind == hub.DispatchCap { // which takes nothing back
+		e.Hint = "what is to be done with it is the new consumer's to say; report what you know with done"
+		return e
+	}
 	e.Hint = "take it back only if you mean to"
 	return e.WithNext("wavehub", "run", "use", string(r.ID))
 }
@@ -104,16 +117,34 @@ func Show(rx detailRx, id hub.RunID) (Detail, error) {
 	return Detail{Run: r, Mailbox: mb, Audit: rows}, err
 }
 
+// unbound tells a caller that no Run is its own.
+func unbound(p hub.Principal) error {
+	e := hub.Errorf(hub.CodeRunRequired, "no Run is named and this caller is bound to none")
+	e = e.WithNext("wavehub", "run", "create", "--objective", "Describe the goal")
+	if p.Kind == hub.DispatchCap { // which uses no other
+		e.Hint = "create one"
+		return e
+	}
+	e.Hint = "create one, or use one that exists"
+	return e.WithNext("wavehub", "run", "list")
+}
+
+type currentRx interface {
+	detailRx
+	CallerTx
+}
+
 // Current reads the Run that p is or was bound to.
-func Current(rx detailRx, p hub.Principal) (Detail, error) {
+func Current(rx currentRx, p hub.Principal) (Detail, error) {
 	proof, err := Proof(rx, p)
 	if err != nil {
 		return Detail{}, err
 	}
 	if proof.Run == "" {
-		e := hub.Errorf(hub.CodeRunRequired, "no Run is named and this caller is bound to none")
-		e.Hint = "create one, or use one that exists"
-		return Detail{}, e.WithNext("wavehub", "run", "create", "--objective", "Describe the goal").WithNext("wavehub", "run", "list")
+		return Detail{}, unbound(p)
+	}
+	if err := Operates(rx, p, proof.Run); err != nil {
+		return Detail{}, err
 	}
 	d, err := Show(rx, proof.Run)
 	d.Fenced = err == nil && d.Run.Generation != proof.Generation

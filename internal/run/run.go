@@ -56,6 +56,9 @@ type Bond struct {
 	Run        hub.RunID `json:"run_id"`
 	Generation int64     `json:"generation"`
 	Token      string    `json:"-"`
+	// Withheld says that the consumer is known by its terminal and is never
+	// given the token.
+	Withheld bool `json:"withheld,omitempty"`
 }
 
 // MaxObjectiveBytes bounds the objective of a Run.
@@ -82,19 +85,24 @@ func Create(tx createTx, tok Tokens, p hub.Principal, in CreateInput) (Bound, er
 	if err := nest(tx, &r); err != nil {
 		return Bound{}, err
 	}
-	if err := tx.PutRun(r); err != nil {
-		return Bound{}, err
-	}
-	if err := tx.PutMailbox(store.Mailbox{Box: r.ID.Box()}); err != nil {
-		return Bound{}, err
-	}
-	if err := audit(tx, r, "created", p); err != nil {
+	if err := put(tx, p, r); err != nil {
 		return Bound{}, err
 	}
 	if in.Bind == BindNone {
 		return Bound{Run: r}, nil
 	}
 	return bind(tx, tok, p, r, in.Context)
+}
+
+// put stores a new Run with its mailbox.
+func put(tx createTx, p hub.Principal, r hub.Run) error {
+	if err := tx.PutRun(r); err != nil {
+		return err
+	}
+	if err := tx.PutMailbox(store.Mailbox{Box: r.ID.Box()}); err != nil {
+		return err
+	}
+	return audit(tx, r, "created", p)
 }
 
 func (in CreateInput) check() error {
@@ -135,9 +143,13 @@ func nest(tx store.RunReader, r *hub.Run) error {
 		return err
 	}
 	if r.Depth = parent.Depth + 1; r.Depth > hub.MaxRunDepth {
-		return hub.Invalid("parent_run_id", "child Runs nest at most %d deep", hub.MaxRunDepth)
+		return tooDeep()
 	}
 	return nil
+}
+
+func tooDeep() error {
+	return hub.Invalid("parent_run_id", "child Runs nest at most %d deep", hub.MaxRunDepth)
 }
 
 type bindTx interface {
@@ -241,9 +253,12 @@ func fenceBatch(tx useTx, box hub.Box) error {
 	return tx.SaveMailbox(mb)
 }
 
-// Create is the verb behind the gate.
+// Create is the verb behind the gate. A worker creates its child Run.
 func (s *Service) Create(ctx context.Context, r receipt.Request, in CreateInput) (Bound, error) {
 	b, err := receipt.Do(ctx, s.Store, store.New, r, func(tx store.Tx) (Bound, error) {
+		if r.Principal.Kind == hub.DispatchCap {
+			return CreateChild(tx, s.Tokens, r.Principal, in)
+		}
 		return Create(tx, s.Tokens, r.Principal, in)
 	})
 	return s.withToken(ctx, b, err)
@@ -270,10 +285,10 @@ func (s *Service) withToken(ctx context.Context, b Bound, err error) (Bound, err
 }
 
 // Token derives the secret of a generation, "" for one that is not the present
-// one any more or has been released.
+// one any more or has been released, and for one that is withheld.
 func (s *Service) Token(rx store.RunReader, b Bond) (string, error) {
 	r, err := rx.Run(b.Run)
-	if err != nil || r.Generation != b.Generation || r.Released {
+	if err != nil || b.Withheld || r.Generation != b.Generation || r.Released {
 		return "", err
 	}
 	return s.Tokens.Consumer(b.Run, b.Generation), nil

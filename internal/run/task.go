@@ -31,15 +31,36 @@ func CreateTasks(tx createTaskTx, id hub.RunID, ts []hub.Task) ([]hub.Task, erro
 	out := make([]hub.Task, 0, len(sorted))
 	for _, t := range sorted {
 		t.Run, t.Version, t.CreatedAt, t.UpdatedAt = id, 1, tx.Now(), tx.Now()
-		if t, err = createOne(tx, t, states); err != nil {
+		if t, err = complete(tx, t, states); err != nil {
 			return nil, err
 		}
+		if err := tx.PutTask(t); err != nil {
+			return nil, err
+		}
+		states[t.ID] = t.State
 		out = append(out, t)
 	}
 	return out, nil
 }
 
-func createOne(tx createTaskTx, t hub.Task, states map[hub.TaskID]hub.TaskState) (hub.Task, error) {
+type newTaskRx interface {
+	store.TaskReader
+	Run(hub.RunID) (hub.Run, error)
+}
+
+// NewTask is t as CreateTasks would store it now in t.Run, without its times.
+// The errors are those of CreateTasks.
+func NewTask(rx newTaskRx, t hub.Task) (hub.Task, error) {
+	if _, err := rx.Run(t.Run); err != nil {
+		return t, err
+	}
+	t.Dependencies = dedupe(t.Dependencies)
+	return complete(rx, t, nil)
+}
+
+// complete checks t and fills in its title and its state. states are those of
+// Tasks that are created with it.
+func complete(rx store.TaskReader, t hub.Task, states map[hub.TaskID]hub.TaskState) (hub.Task, error) {
 	if err := checkTask(t); err != nil {
 		return t, err
 	}
@@ -48,25 +69,26 @@ func createOne(tx createTaskTx, t hub.Task, states map[hub.TaskID]hub.TaskState)
 		return t, err
 	}
 	t.WriteScope, t.HandoffPath = c.WriteScope, c.HandoffPath
-	if t.Title == "" {
-		t.Title = titleOf(t.Spec)
-	}
+	t.Title = TitleOf(t)
 	deps := make([]hub.TaskState, 0, len(t.Dependencies))
 	for _, d := range t.Dependencies {
-		s, err := stateOf(tx, t.Run, d, states)
+		s, err := stateOf(rx, t.Run, d, states)
 		if err != nil {
 			return t, err
 		}
 		deps = append(deps, s)
 	}
 	t.State = hub.Readiness(deps)
-	states[t.ID] = t.State
-	return t, tx.PutTask(t)
+	return t, nil
 }
 
-// titleOf is the first line of a spec that says something, clipped.
-func titleOf(spec string) string {
-	for line := range strings.Lines(spec) {
+// TitleOf is the title of a Task, without one the first line of its spec that
+// says something, clipped.
+func TitleOf(t hub.Task) string {
+	if t.Title != "" {
+		return t.Title
+	}
+	for line := range strings.Lines(t.Spec) {
 		line = strings.TrimSpace(line)
 		if line == "" {
 			continue
@@ -244,6 +266,9 @@ func (c *Created) Subject() (hub.RunID, string) { return c.Task.Run, string(c.Ta
 // CreateTask is the verb behind the gate.
 func (s *Service) CreateTask(ctx context.Context, r receipt.Request, id hub.RunID, t hub.Task) (Created, error) {
 	out, err := receipt.Do(ctx, s.Store, store.New, r, func(tx store.Tx) (Created, error) {
+		if err := Operates(tx, r.Principal, id); err != nil {
+			return Created{}, err
+		}
 		t := t
 		t.ID = hub.NewTaskID()
 		ts, err := CreateTasks(tx, id, []hub.Task{t})

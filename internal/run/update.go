@@ -91,6 +91,9 @@ func statesOf(tx store.TaskReader, ids []hub.TaskID) ([]hub.TaskState, error) {
 func (s *Service) UpdateTask(ctx context.Context, r receipt.Request, in UpdateInput) (Created, error) {
 	var spec string
 	out, err := receipt.Do(ctx, s.Store, store.New, r, func(tx store.Tx) (Created, error) {
+		if err := operatesTask(tx, r.Principal, in.Task); err != nil {
+			return Created{}, err
+		}
 		t, err := Update(tx, in)
 		spec = t.Spec
 		return recorded(t), err
@@ -104,6 +107,18 @@ func (s *Service) UpdateTask(ctx context.Context, r receipt.Request, in UpdateIn
 		return err
 	})
 	return out, err
+}
+
+// operatesTask is Operates for the Run of a Task.
+func operatesTask(tx store.Tx, p hub.Principal, id hub.TaskID) error {
+	if p.Kind != hub.DispatchCap {
+		return nil
+	}
+	t, err := tx.Task(id)
+	if err != nil {
+		return err
+	}
+	return Operates(tx, p, t.Run)
 }
 
 // maxRecordedSpec is what a receipt keeps of a Task's text: a larger one is

@@ -28,6 +28,9 @@ var agentsSQL string
 //go:embed migrations/0006_setup.sql
 var setupSQL string
 
+//go:embed migrations/0007_child_runs.sql
+var childRunsSQL string
+
 // migration brings a schema of the version before it up to version. Released
 // migrations never change.
 type migration struct {
@@ -35,7 +38,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {5, verifySQL}, {6, setupSQL}, {8, agentsSQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

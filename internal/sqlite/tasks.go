@@ -7,7 +7,7 @@ import (
 
 const (
 	taskCols = "id, run, title, spec, state, verify_cmd, verify, write_scope, scope, timeout_secs, verify_timeout_secs, " +
-		"handoff_path, hat, origin, latest, result, version, created_at, updated_at"
+		"handoff_path, hat, origin, latest, result, result_data, version, created_at, updated_at"
 	allTaskCols = taskCols + ", dependencies"
 
 	taskQuery = `SELECT ` + allTaskCols + ` FROM tasks WHERE id = ?`
@@ -23,22 +23,22 @@ const (
 
 var (
 	insertTask = insertInto("tasks", allTaskCols)
-	updateTask = updateSet("tasks", "id, state, latest, result, version, updated_at", 1)
-	updateText = updateSet("tasks", "id, title, spec, state, latest, result, version, updated_at", 1)
+	updateTask = updateSet("tasks", "id, state, latest, result, result_data, version, updated_at", 1)
+	updateText = updateSet("tasks", "id, title, spec, state, latest, result, result_data, version, updated_at", 1)
 )
 
 func scanTask(s scanner, t *hub.Task) error {
 	return s.Scan(&t.ID, &t.Run, &t.Title, &t.Spec, &t.State, &t.VerifyCmd, &t.Verify, fromJSON{&t.WriteScope},
-		&t.Scope, &t.TimeoutSecs, &t.VerifyTimeoutSecs, &t.HandoffPath, &t.Hat, &t.Origin, &t.Latest, &t.Result, &t.Version,
+		&t.Scope, &t.TimeoutSecs, &t.VerifyTimeoutSecs, &t.HandoffPath, &t.Hat, &t.Origin, &t.Latest, &t.Result, (*[]byte)(&t.ResultData), &t.Version,
 		&t.CreatedAt, &t.UpdatedAt, fromJSON{&t.Dependencies})
 }
 
-func taskBytes(t hub.Task) int { return len(t.Spec) + len(t.Result) }
+func taskBytes(t hub.Task) int { return len(t.Spec) + len(t.Result) + len(t.ResultData) }
 
 // taskArgs is in the order of taskCols.
 func taskArgs(t hub.Task) []any {
 	return []any{t.ID, t.Run, t.Title, t.Spec, t.State, t.VerifyCmd, t.Verify, asJSON{t.WriteScope},
-		t.Scope, t.TimeoutSecs, t.VerifyTimeoutSecs, t.HandoffPath, t.Hat, t.Origin, t.Latest, t.Result, t.Version,
+		t.Scope, t.TimeoutSecs, t.VerifyTimeoutSecs, t.HandoffPath, t.Hat, t.Origin, t.Latest, t.Result, blob(t.ResultData), t.Version,
 		t.CreatedAt, t.UpdatedAt}
 }
 
@@ -85,12 +85,12 @@ func (tx *Tx) PutTask(t hub.Task) error {
 
 // SaveTask implements store.Tasks.
 func (tx *Tx) SaveTask(t hub.Task) error {
-	moved := []any{t.ID, t.State, t.Latest, t.Result, t.Version, t.UpdatedAt}
+	moved := []any{t.ID, t.State, t.Latest, t.Result, blob(t.ResultData), t.Version, t.UpdatedAt}
 	return wrap(tx.save(noTask(t.ID), updateTask, keysLast(moved, 1)...), "saving %s", t.ID)
 }
 
 // SaveTaskText implements store.Tasks.
 func (tx *Tx) SaveTaskText(t hub.Task) error {
-	all := []any{t.ID, t.Title, t.Spec, t.State, t.Latest, t.Result, t.Version, t.UpdatedAt}
+	all := []any{t.ID, t.Title, t.Spec, t.State, t.Latest, t.Result, blob(t.ResultData), t.Version, t.UpdatedAt}
 	return wrap(tx.save(noTask(t.ID), updateText, keysLast(all, 1)...), "saving the text of %s", t.ID)
 }

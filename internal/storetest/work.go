@@ -96,7 +96,8 @@ func tasks(f *fixture) {
 	moved.ID = b.ID
 	f.update(func(tx store.Tx) error { return tx.SaveTask(moved) })
 	want := b
-	want.State, want.Latest, want.Result, want.Version, want.UpdatedAt = moved.State, moved.Latest, moved.Result, moved.Version, moved.UpdatedAt
+	want.State, want.Latest, want.Version, want.UpdatedAt = moved.State, moved.Latest, moved.Version, moved.UpdatedAt
+	want.Result, want.ResultData = moved.Result, moved.ResultData
 	f.view(func(rx store.Rx) error {
 		return first(same(f, want)(rx.Task(b.ID)), same(f, want.State)(rx.TaskState(b.ID)))
 	})

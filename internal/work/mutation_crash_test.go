@@ -93,7 +93,7 @@ func (s scene) begin(tx store.Tx) error {
 	if _, err := dispatch.Begin(tx, dispatch.Attempt{ID: s.dispatch, Task: s.task, Request: hub.NewRequestID()}); err != nil {
 		return err
 	}
-	a := hub.Attachment{Dispatch: s.dispatch, Task: s.task, Run: s.run, Capability: hub.CapActive, Completion: "report"}
+	a := hub.Attachment{Dispatch: s.dispatch, Task: s.task, Run: s.run, Capability: hub.CapActive, Completion: "report", Spec: hub.StartSpec{MayCoordinate: true}, Terminal: "t"}
 	if err := dispatch.Attach(tx, a, s.worker.Credential); err != nil {
 		return err
 	}
@@ -128,6 +128,20 @@ var mutations = map[string]mutation{
 	}, func(rx store.Rx, _ scene) (int64, error) {
 		rs, _, err := rx.RunList(store.Page{Limit: 50})
 		return int64(len(rs)) - 1, err
+	}},
+	"run create by a worker": {asWorker, func(ctx context.Context, d desk, r receipt.Request, s scene) (any, error) {
+		return d.runs.Create(ctx, r, run.CreateInput{Objective: "parts"})
+	}, func(rx store.Rx, s scene) (int64, error) {
+		rs, _, err := rx.RunList(store.Page{Limit: 50})
+		if err != nil {
+			return 0, err
+		}
+		a, _, err := rx.Attachment("", s.dispatch)
+		b, bound, berr := rx.Binding("terminal:t")
+		if whole := len(rs) == 2; err == nil && (whole != (a.Child != "") || whole != bound || a.Child != b.Run) {
+			err = fmt.Errorf("%d Runs, the child of the worker is %q, its terminal bound to %q", len(rs), a.Child, b.Run)
+		}
+		return int64(len(rs)) - 1, errors.Join(err, berr)
 	}},
 	"run use": {asOperator, func(ctx context.Context, d desk, r receipt.Request, s scene) (any, error) {
 		return d.runs.Use(ctx, r, s.run, "")

@@ -36,6 +36,8 @@ func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStar
 		return place{}, hub.Errorf(hub.CodeCapabilityUnsupported, "this hub offers %s, not %q", hub.ContractFederation, in.Contract)
 	case in.StoreID != s.StoreID:
 		return place{}, hub.Errorf(hub.CodePeerStoreChanged, "the start is addressed to another store")
+	case in.Depth < 0 || in.Depth > hub.MaxRunDepth:
+		return place{}, hub.Invalid("depth", "child Runs nest at most %d deep", hub.MaxRunDepth)
 	case !hub.ValidID(hub.PrefixDispatch, string(in.Dispatch)), !hub.ValidID(hub.PrefixTask, string(in.Task)), !hub.ValidID(hub.PrefixRun, string(in.Run)):
 		return place{}, hub.Invalid("dispatch_id", "the ids of the start are malformed")
 	}

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -20,6 +22,9 @@ type StartInput struct {
 	RetryOf hub.DispatchID `json:"retry_of"`
 	Quiet   bool           `json:"quiet"`
 	NoWait  bool           `json:"no_wait"`
+
+	fresh *newTask // what StartNew creates for Task
+	by    hub.Principal
 }
 
 // Start starts a worker for the Task and returns when it is ready, failed, or
@@ -27,6 +32,13 @@ type StartInput struct {
 func (s *Service) Start(ctx context.Context, r receipt.Request, in StartInput) (hub.Receipt, error) {
 	if err := in.Spec.Check(in.On != ""); err != nil {
 		return hub.Receipt{}, err
+	}
+	return s.start(ctx, r, in)
+}
+
+func (s *Service) start(ctx context.Context, r receipt.Request, in StartInput) (hub.Receipt, error) {
+	if in.by = r.Principal; in.On != "" && in.by.Kind == hub.DispatchCap {
+		return hub.Receipt{}, errOwnHubOnly
 	}
 	op := s.localStart(r, in)
 	if in.On != "" {
@@ -74,10 +86,15 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 				return err
 			}
 			if p, err = s.resolve(ctx, in.Spec, nil); err != nil {
+				return advised(in.by, err)
+			}
+			if p.resume, err = s.resumable(ctx, "", in.RetryOf, in.Spec); err != nil {
 				return err
 			}
-			p.resume, err = s.resumable(ctx, "", in.RetryOf, in.Spec)
-			return err
+			return s.Store.View(ctx, func(rx store.Rx) error {
+				_, err := s.charge(rx, in.by, p)
+				return err
+			})
 		},
 		Begin: func(tx store.Tx) (hub.Receipt, error) {
 			if err := s.roomHere(tx, in.Spec.Agent); err != nil {
@@ -96,9 +113,9 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 // at folders; Begin decides.
 func (s *Service) startableNow(ctx context.Context, in StartInput) (spec string, err error) {
 	err = s.Store.View(ctx, func(rx store.Rx) error {
-		t, err := rx.Task(in.Task)
+		t, err := in.task(rx)
 		spec = t.Spec
-		if err != nil {
+		if err := cmp.Or(err, run.Operates(rx, in.by, t.Run)); err != nil {
 			return err
 		}
 		return dispatch.Startable(rx, t, in.RetryOf)
@@ -107,17 +124,25 @@ func (s *Service) startableNow(ctx context.Context, in StartInput) (spec string,
 }
 
 func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p place) (hub.Receipt, error) {
-	t, err := tx.Task(in.Task)
+	t, err := in.create(tx)
 	if err != nil {
 		return hub.Receipt{}, err
 	}
-	start := hub.PeerStart{Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Spec: in.Spec, Checks: t.Checks()}
+	of, err := tx.Run(t.Run)
+	if err := cmp.Or(err, run.Operates(tx, r.Principal, t.Run)); err != nil {
+		return hub.Receipt{}, err
+	}
+	start := hub.PeerStart{Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Spec: in.Spec, Depth: of.Depth, Checks: t.Checks()}
 	a := s.newAttachment(p, start, "", r.Key)
+	if a.Sponsor, err = s.charge(tx, r.Principal, p); err != nil {
+		return hub.Receipt{}, err
+	}
 	if err := p.reserve(tx, "", start.Dispatch); err != nil {
 		return hub.Receipt{}, err
 	}
+	a.Receipt.Defaults = in.defaults(a.Receipt.Defaults)
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
-		ID: start.Dispatch, Task: in.Task, RetryOf: in.RetryOf, Server: hub.Server{Name: s.Name},
+		ID: start.Dispatch, Task: t.ID, RetryOf: in.RetryOf, Server: hub.Server{Name: s.Name},
 		Request: r.Key, Quiet: in.Quiet, Receipt: a.Receipt,
 	})
 	if err != nil {
@@ -154,7 +179,15 @@ func (s *Service) roomFor(tx roomTx, peer hub.Peer, agent string) error {
 	if err := s.roomHere(tx, agent); err != nil {
 		return err
 	}
-	return roomUnder(tx, peer.Grants.MaxWorkers, "the grant of this peer", func(a hub.Attachment) bool { return a.Home == peer.ID })
+	return roomGranted(tx, peer)
+}
+
+// roomGranted refuses a worker over the peer's grant, which its own workers and
+// those of their child Runs share.
+func roomGranted(tx store.AttachmentReader, peer hub.Peer) error {
+	return roomUnder(tx, peer.Grants.MaxWorkers, "the grant of this peer", func(a hub.Attachment) bool {
+		return a.Home == peer.ID || a.Sponsor == peer.ID
+	})
 }
 
 // roomUnder counts live workers against a limit; 0 is none.
@@ -244,10 +277,14 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 		if peer, err = peerNamed(rx, in.On); err != nil {
 			return err
 		}
-		t, err := rx.Task(in.Task)
+		t, err := in.task(rx)
+		if err != nil {
+			return err
+		}
+		of, err := rx.Run(t.Run)
 		*body = hub.PeerStart{
 			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec, RetryOf: in.RetryOf,
-			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Contract: hub.ContractFederation, Checks: t.Checks(),
+			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Depth: of.Depth, Contract: hub.ContractFederation, Checks: t.Checks(),
 		}
 		return err
 	})
@@ -293,14 +330,17 @@ func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, pee
 	if err := samePeer(tx, peer); err != nil {
 		return hub.Receipt{}, err
 	}
+	if _, err := in.create(tx); err != nil {
+		return hub.Receipt{}, err
+	}
 	server := hub.Server{PeerID: peer.ID, Name: peer.Name}
 	begun := hub.Receipt{
 		Run: body.Run, Task: body.Task, Dispatch: body.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 		Stage: hub.StageAttachRequested, Server: server, TimeoutMS: startTimeout(in.Spec).Milliseconds(), Setup: notApplicable,
-		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: []hub.Default{}, NextCommands: [][]string{}, Warnings: []string{},
+		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: in.defaults(nil), NextCommands: [][]string{}, Warnings: []string{},
 	}
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
-		ID: body.Dispatch, Task: in.Task, RetryOf: in.RetryOf, Server: server,
+		ID: body.Dispatch, Task: body.Task, RetryOf: in.RetryOf, Server: server,
 		Pin:     hub.Pin{Lineage: peer.Lineage, StoreID: peer.StoreID, Epoch: peer.StoreEpoch},
 		Request: r.Key, Quiet: in.Quiet, Receipt: begun, PeerRequest: raw,
 	})
@@ -388,7 +428,7 @@ func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.
 	r, ev := begun, hub.EvStartFailed
 	switch {
 	case err == nil:
-		r, ev = ownersReceipt(got, d), eventOf(got)
+		r, ev = ownersReceipt(got, begun, d), eventOf(got)
 	case s.mayHaveStarted(err, how):
 		ev = hub.EvStartLost
 		r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, err.Error()
@@ -427,11 +467,12 @@ func (s *Service) mayHaveStarted(err error, how sending) bool {
 }
 
 // ownersReceipt is an owner's receipt as this home shows it: its lists are
-// complete, its commands this hub's own.
-func ownersReceipt(got hub.Receipt, d hub.Dispatch) hub.Receipt {
+// complete, its commands this hub's own. What this home chose when it began the
+// start comes before what the owner chose.
+func ownersReceipt(got, begun hub.Receipt, d hub.Dispatch) hub.Receipt {
 	got.Server = d.Server
 	got.Effects, got.Residuals = onServer(got.Effects, d.Server.Name), onServer(got.Residuals, d.Server.Name)
-	got.Defaults = append([]hub.Default{}, got.Defaults...)
+	got.Defaults = chosen(begun.Defaults, got.Defaults)
 	got.Warnings = append([]string{}, got.Warnings...)
 	got.NextCommands = [][]string{}
 	if got.State != hub.StartReady {

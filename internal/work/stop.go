@@ -31,6 +31,9 @@ func (s *Service) Stop(ctx context.Context, r receipt.Request, in StopInput) (hu
 	return receipt.Long(ctx, s.Gate, r, receipt.Operation[hub.StopResult]{
 		Class: store.Settle,
 		Begin: func(tx store.Tx) (hub.StopResult, error) {
+			if err := operates(tx, r.Principal, in.Dispatch); err != nil {
+				return hub.StopResult{}, err
+			}
 			d, already, err := dispatch.Fence(tx, in.Dispatch, hub.FenceItem{Request: r.Key, GraceMS: in.GraceMS})
 			return stopResult(d, already), err
 		},
@@ -223,6 +226,9 @@ func listed(rs []hub.Resource, r hub.Resource) bool {
 // Abandon gives a Dispatch up. It signals no process and calls no peer.
 func (s *Service) Abandon(ctx context.Context, r receipt.Request, id hub.DispatchID) (hub.StopResult, error) {
 	return receipt.Do(ctx, s.Store, store.Settle, r, func(tx store.Tx) (hub.StopResult, error) {
+		if err := operates(tx, r.Principal, id); err != nil {
+			return hub.StopResult{}, err
+		}
 		d, already, err := dispatch.Abandon(tx, id)
 		if err != nil {
 			return hub.StopResult{}, err

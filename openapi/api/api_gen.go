@@ -24,13 +24,16 @@ import (
 
 // Defines values for BindingSecretState.
 const (
-	BindingSecretStateFenced BindingSecretState = "fenced"
+	BindingSecretStateFenced   BindingSecretState = "fenced"
+	BindingSecretStateWithheld BindingSecretState = "withheld"
 )
 
 // Valid indicates whether the value is a known member of the BindingSecretState enum.
 func (e BindingSecretState) Valid() bool {
 	switch e {
 	case BindingSecretStateFenced:
+		return true
+	case BindingSecretStateWithheld:
 		return true
 	default:
 		return false
@@ -1715,13 +1718,15 @@ type BatchResult struct {
 // Binding defines model for Binding.
 type Binding struct {
 	// ConsumerToken whc_…; null once another consumer has taken over, see secret_state
-	ConsumerToken *string            `json:"consumer_token"`
-	Generation    int64              `json:"generation"`
-	RunId         string             `json:"run_id"`
-	SecretState   BindingSecretState `json:"secret_state,omitempty"`
+	ConsumerToken *string `json:"consumer_token"`
+	Generation    int64   `json:"generation"`
+	RunId         string  `json:"run_id"`
+
+	// SecretState Why there is no token; withheld: a worker's child Run, whose consumer is known by its terminal.
+	SecretState BindingSecretState `json:"secret_state,omitempty"`
 }
 
-// BindingSecretState defines model for Binding.SecretState.
+// BindingSecretState Why there is no token; withheld: a worker's child Run, whose consumer is known by its terminal.
 type BindingSecretState string
 
 // Check defines model for Check.
@@ -2440,21 +2445,24 @@ type Task struct {
 	LatestDispatchId *string  `json:"latest_dispatch_id"`
 	Origin           string   `json:"origin,omitempty"`
 
-	// Result What the settling report said.
-	Result            *string   `json:"result"`
-	RunId             string    `json:"run_id"`
-	Scope             string    `json:"scope,omitempty"`
-	Spec              string    `json:"spec"`
-	State             TaskState `json:"state"`
-	TaskId            string    `json:"task_id"`
-	TimeoutSecs       int64     `json:"timeout_secs,omitempty"`
-	Title             string    `json:"title"`
-	UpdatedAt         string    `json:"updated_at"`
-	Verify            string    `json:"verify,omitempty"`
-	VerifyCmd         string    `json:"verify_cmd,omitempty"`
-	VerifyTimeoutSecs int64     `json:"verify_timeout_secs,omitempty"`
-	Version           int64     `json:"version,omitempty"`
-	WriteScope        []string  `json:"write_scope,omitempty"`
+	// Result What the settling report said: its body.
+	Result *string `json:"result"`
+
+	// ResultData The result that came with that report, any JSON; null for none.
+	ResultData        json.RawMessage `json:"result_data"`
+	RunId             string          `json:"run_id"`
+	Scope             string          `json:"scope,omitempty"`
+	Spec              string          `json:"spec"`
+	State             TaskState       `json:"state"`
+	TaskId            string          `json:"task_id"`
+	TimeoutSecs       int64           `json:"timeout_secs,omitempty"`
+	Title             string          `json:"title"`
+	UpdatedAt         string          `json:"updated_at"`
+	Verify            string          `json:"verify,omitempty"`
+	VerifyCmd         string          `json:"verify_cmd,omitempty"`
+	VerifyTimeoutSecs int64           `json:"verify_timeout_secs,omitempty"`
+	Version           int64           `json:"version,omitempty"`
+	WriteScope        []string        `json:"write_scope,omitempty"`
 }
 
 // TaskCreate defines model for TaskCreate.
@@ -2507,6 +2515,12 @@ type TaskPage struct {
 type TaskResult struct {
 	Mutation Mutation `json:"mutation"`
 	Task     Task     `json:"task"`
+}
+
+// TaskStart defines model for TaskStart.
+type TaskStart struct {
+	Start WorkerStart `json:"start"`
+	Task  TaskCreate  `json:"task"`
 }
 
 // TaskState defines model for TaskState.
@@ -2813,6 +2827,9 @@ type WorkerStart struct {
 	CurrentDir  string `json:"current_dir,omitempty"`
 	DisplayName string `json:"display_name,omitempty"`
 
+	// MayCoordinate The worker may create one child Run on its own hub and coordinate it, within its own repository or its peer's grants.
+	MayCoordinate bool `json:"may_coordinate,omitempty"`
+
 	// Mode How the agent is run; absent: the launcher's default.
 	Mode   WorkerStartMode `json:"mode,omitempty"`
 	Name   string          `json:"name,omitempty"`
@@ -3033,6 +3050,12 @@ type ListDispatchesParams struct {
 	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// GetDispatchParams defines parameters for GetDispatch.
+type GetDispatchParams struct {
+	// WaitMs How long to wait at most; default 0.
+	WaitMs WaitMS `form:"wait_ms,omitempty" json:"wait_ms,omitempty"`
+}
+
 // AbandonWorkerParams defines parameters for AbandonWorker.
 type AbandonWorkerParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -3184,6 +3207,12 @@ type CreateTaskParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// StartRunWorkerParams defines parameters for StartRunWorker.
+type StartRunWorkerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // UpdateTaskParams defines parameters for UpdateTask.
 type UpdateTaskParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -3331,6 +3360,9 @@ type BindRunJSONRequestBody = Empty
 // CreateTaskJSONRequestBody defines body for CreateTask for application/json ContentType.
 type CreateTaskJSONRequestBody = TaskCreate
 
+// StartRunWorkerJSONRequestBody defines body for StartRunWorker for application/json ContentType.
+type StartRunWorkerJSONRequestBody = TaskStart
+
 // UpdateTaskJSONRequestBody defines body for UpdateTask for application/json ContentType.
 type UpdateTaskJSONRequestBody = TaskUpdate
 
@@ -3476,8 +3508,10 @@ type ClientInterface interface {
 
 	// GetDispatch One Dispatch, what its owner observes now, and its start receipt.
 	//
+	// With wait_ms the answer comes when the state is final, or when the time is up: the state tells which.
+	//
 	// Corresponds with GET /v1/dispatches/{dispatch} (the `GetDispatch` operationId).
-	GetDispatch(ctx context.Context, dispatch DispatchParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetDispatch(ctx context.Context, dispatch DispatchParam, params *GetDispatchParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AbandonWorkerWithBody Give the Dispatch up. Signals no process and calls no peer.
 	//
@@ -3724,7 +3758,7 @@ type ClientInterface interface {
 
 	// CreateRunWithBody Create a Run with its mailbox and bind the caller.
 	//
-	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -3733,7 +3767,7 @@ type ClientInterface interface {
 
 	// CreateRun Create a Run with its mailbox and bind the caller.
 	//
-	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3777,6 +3811,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/runs/{run}/tasks (the `CreateTask` operationId).
 	CreateTask(ctx context.Context, run RunParam, params *CreateTaskParams, body CreateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StartRunWorkerWithBody Create a Task and start a worker for it, under one receipt.
+	//
+	// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+	StartRunWorkerWithBody(ctx context.Context, run RunParam, params *StartRunWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StartRunWorker Create a Task and start a worker for it, under one receipt.
+	//
+	// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+	StartRunWorker(ctx context.Context, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetTask One Task.
 	//
@@ -4075,9 +4127,11 @@ func (c *Client) ListDispatches(ctx context.Context, params *ListDispatchesParam
 
 // GetDispatch One Dispatch, what its owner observes now, and its start receipt.
 //
+// With wait_ms the answer comes when the state is final, or when the time is up: the state tells which.
+//
 // Corresponds with GET /v1/dispatches/{dispatch} (the `GetDispatch` operationId).
-func (c *Client) GetDispatch(ctx context.Context, dispatch DispatchParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetDispatchRequest(c.Server, dispatch)
+func (c *Client) GetDispatch(ctx context.Context, dispatch DispatchParam, params *GetDispatchParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDispatchRequest(c.Server, dispatch, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4683,7 +4737,7 @@ func (c *Client) ListRuns(ctx context.Context, params *ListRunsParams, reqEditor
 
 // CreateRunWithBody Create a Run with its mailbox and bind the caller.
 //
-// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4702,7 +4756,7 @@ func (c *Client) CreateRunWithBody(ctx context.Context, params *CreateRunParams,
 
 // CreateRun Create a Run with its mailbox and bind the caller.
 //
-// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4807,6 +4861,44 @@ func (c *Client) CreateTaskWithBody(ctx context.Context, run RunParam, params *C
 // Corresponds with POST /v1/runs/{run}/tasks (the `CreateTask` operationId).
 func (c *Client) CreateTask(ctx context.Context, run RunParam, params *CreateTaskParams, body CreateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateTaskRequest(c.Server, run, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StartRunWorkerWithBody Create a Task and start a worker for it, under one receipt.
+//
+// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+func (c *Client) StartRunWorkerWithBody(ctx context.Context, run RunParam, params *StartRunWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStartRunWorkerRequestWithBody(c.Server, run, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StartRunWorker Create a Task and start a worker for it, under one receipt.
+//
+// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+func (c *Client) StartRunWorker(ctx context.Context, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStartRunWorkerRequest(c.Server, run, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5481,7 +5573,7 @@ func NewListDispatchesRequest(server string, params *ListDispatchesParams) (*htt
 }
 
 // NewGetDispatchRequest constructs an http.Request for the GetDispatch method
-func NewGetDispatchRequest(server string, dispatch DispatchParam) (*http.Request, error) {
+func NewGetDispatchRequest(server string, dispatch DispatchParam, params *GetDispatchParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -5504,6 +5596,29 @@ func NewGetDispatchRequest(server string, dispatch DispatchParam) (*http.Request
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wait_ms", params.WaitMs, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -7057,6 +7172,66 @@ func NewCreateTaskRequestWithBody(server string, run RunParam, params *CreateTas
 	return req, nil
 }
 
+// NewStartRunWorkerRequest calls the generic StartRunWorker builder with application/json body
+func NewStartRunWorkerRequest(server string, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewStartRunWorkerRequestWithBody(server, run, params, "application/json", bodyReader)
+}
+
+// NewStartRunWorkerRequestWithBody constructs an http.Request for the StartRunWorker method, with any body, and a specified content type
+func NewStartRunWorkerRequestWithBody(server string, run RunParam, params *StartRunWorkerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "run", run, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/runs/%s/workers", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewGetTaskRequest constructs an http.Request for the GetTask method
 func NewGetTaskRequest(server string, task TaskParam) (*http.Request, error) {
 	var err error
@@ -8033,10 +8208,12 @@ type ClientWithResponsesInterface interface {
 
 	// GetDispatchWithResponse One Dispatch, what its owner observes now, and its start receipt.
 	//
+	// With wait_ms the answer comes when the state is final, or when the time is up: the state tells which.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/dispatches/{dispatch} (the `GetDispatch` operationId).
-	GetDispatchWithResponse(ctx context.Context, dispatch DispatchParam, reqEditors ...RequestEditorFn) (*GetDispatchResponse, error)
+	GetDispatchWithResponse(ctx context.Context, dispatch DispatchParam, params *GetDispatchParams, reqEditors ...RequestEditorFn) (*GetDispatchResponse, error)
 
 	// AbandonWorkerWithBodyWithResponse Give the Dispatch up. Signals no process and calls no peer.
 	//
@@ -8309,7 +8486,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateRunWithBodyWithResponse Create a Run with its mailbox and bind the caller.
 	//
-	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8318,7 +8495,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateRunWithResponse Create a Run with its mailbox and bind the caller.
 	//
-	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+	// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8366,6 +8543,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/runs/{run}/tasks (the `CreateTask` operationId).
 	CreateTaskWithResponse(ctx context.Context, run RunParam, params *CreateTaskParams, body CreateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTaskResponse, error)
+
+	// StartRunWorkerWithBodyWithResponse Create a Task and start a worker for it, under one receipt.
+	//
+	// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+	StartRunWorkerWithBodyWithResponse(ctx context.Context, run RunParam, params *StartRunWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StartRunWorkerResponse, error)
+
+	// StartRunWorkerWithResponse Create a Task and start a worker for it, under one receipt.
+	//
+	// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+	StartRunWorkerWithResponse(ctx context.Context, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*StartRunWorkerResponse, error)
 
 	// GetTaskWithResponse One Task.
 	//
@@ -10312,6 +10507,61 @@ func (r CreateTaskResponse) ContentType() string {
 	return ""
 }
 
+type StartRunWorkerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *StartReceipt
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *StartReceipt
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r StartRunWorkerResponse) GetJSON201() *StartReceipt {
+	return r.JSON201
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r StartRunWorkerResponse) GetJSON202() *StartReceipt {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r StartRunWorkerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r StartRunWorkerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StartRunWorkerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StartRunWorkerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StartRunWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetTaskResponse200Headers the declared response headers of an HTTP 200 response for GetTask
 type GetTaskResponse200Headers struct {
 	ETag string
@@ -11191,11 +11441,13 @@ func (c *ClientWithResponses) ListDispatchesWithResponse(ctx context.Context, pa
 
 // GetDispatchWithResponse One Dispatch, what its owner observes now, and its start receipt.
 //
+// With wait_ms the answer comes when the state is final, or when the time is up: the state tells which.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/dispatches/{dispatch} (the `GetDispatch` operationId).
-func (c *ClientWithResponses) GetDispatchWithResponse(ctx context.Context, dispatch DispatchParam, reqEditors ...RequestEditorFn) (*GetDispatchResponse, error) {
-	rsp, err := c.GetDispatch(ctx, dispatch, reqEditors...)
+func (c *ClientWithResponses) GetDispatchWithResponse(ctx context.Context, dispatch DispatchParam, params *GetDispatchParams, reqEditors ...RequestEditorFn) (*GetDispatchResponse, error) {
+	rsp, err := c.GetDispatch(ctx, dispatch, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -11683,7 +11935,7 @@ func (c *ClientWithResponses) ListRunsWithResponse(ctx context.Context, params *
 
 // CreateRunWithBodyWithResponse Create a Run with its mailbox and bind the caller.
 //
-// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11698,7 +11950,7 @@ func (c *ClientWithResponses) CreateRunWithBodyWithResponse(ctx context.Context,
 
 // CreateRunWithResponse Create a Run with its mailbox and bind the caller.
 //
-// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding.
+// Binds the calling context at generation 1. If the context holds a live binding the answer is already_bound and nothing is created, unless bind is rebind or none. Without a context the returned consumer token is the binding. A worker that may coordinate creates its one child Run, below the Run of its Dispatch.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11787,6 +12039,36 @@ func (c *ClientWithResponses) CreateTaskWithResponse(ctx context.Context, run Ru
 		return nil, err
 	}
 	return ParseCreateTaskResponse(rsp)
+}
+
+// StartRunWorkerWithBodyWithResponse Create a Task and start a worker for it, under one receipt.
+//
+// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+func (c *ClientWithResponses) StartRunWorkerWithBodyWithResponse(ctx context.Context, run RunParam, params *StartRunWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StartRunWorkerResponse, error) {
+	rsp, err := c.StartRunWorkerWithBody(ctx, run, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStartRunWorkerResponse(rsp)
+}
+
+// StartRunWorkerWithResponse Create a Task and start a worker for it, under one receipt.
+//
+// What createTask and startWorker do, in one: a refused start leaves no Task. The receipt is that of a start and names the Task. A new worktree without a name gets one made of the Task's title, or of its text; see defaults. retry_of is refused: the Task has had no Dispatch.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
+func (c *ClientWithResponses) StartRunWorkerWithResponse(ctx context.Context, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*StartRunWorkerResponse, error) {
+	rsp, err := c.StartRunWorker(ctx, run, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStartRunWorkerResponse(rsp)
 }
 
 // GetTaskWithResponse One Task.
@@ -13307,6 +13589,46 @@ func ParseCreateTaskResponse(rsp *http.Response) (*CreateTaskResponse, error) {
 	return response, nil
 }
 
+// ParseStartRunWorkerResponse parses an HTTP response from a StartRunWorkerWithResponse call
+func ParseStartRunWorkerResponse(rsp *http.Response) (*StartRunWorkerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StartRunWorkerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest StartReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest StartReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetTaskResponse parses an HTTP response from a GetTaskWithResponse call
 func ParseGetTaskResponse(rsp *http.Response) (*GetTaskResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -13889,7 +14211,7 @@ type ServerInterface interface {
 	ListDispatches(w http.ResponseWriter, r *http.Request, params ListDispatchesParams)
 	// GetDispatch One Dispatch, what its owner observes now, and its start receipt.
 	// (GET /v1/dispatches/{dispatch})
-	GetDispatch(w http.ResponseWriter, r *http.Request, dispatch DispatchParam)
+	GetDispatch(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params GetDispatchParams)
 	// AbandonWorker Give the Dispatch up. Signals no process and calls no peer.
 	// (POST /v1/dispatches/{dispatch}/abandon)
 	AbandonWorker(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params AbandonWorkerParams)
@@ -13977,6 +14299,9 @@ type ServerInterface interface {
 	// CreateTask Create a Task. Nothing starts.
 	// (POST /v1/runs/{run}/tasks)
 	CreateTask(w http.ResponseWriter, r *http.Request, run RunParam, params CreateTaskParams)
+	// StartRunWorker Create a Task and start a worker for it, under one receipt.
+	// (POST /v1/runs/{run}/workers)
+	StartRunWorker(w http.ResponseWriter, r *http.Request, run RunParam, params StartRunWorkerParams)
 	// GetTask One Task.
 	// (GET /v1/tasks/{task})
 	GetTask(w http.ResponseWriter, r *http.Request, task TaskParam)
@@ -14253,8 +14578,24 @@ func (siw *ServerInterfaceWrapper) GetDispatch(w http.ResponseWriter, r *http.Re
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDispatchParams
+
+	// ------------- Optional query parameter "wait_ms" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait_ms", r.URL.Query(), &params.WaitMs, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait_ms"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait_ms", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.GetDispatch(w, r, dispatch)
+		siw.Handler.GetDispatch(w, r, dispatch, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -15498,6 +15839,56 @@ func (siw *ServerInterfaceWrapper) CreateTask(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// StartRunWorker operation middleware
+func (siw *ServerInterfaceWrapper) StartRunWorker(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "run" -------------
+	var run RunParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "run", chi.URLParam(r, "run"), &run, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "run", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params StartRunWorkerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StartRunWorker(w, r, run, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetTask operation middleware
 func (siw *ServerInterfaceWrapper) GetTask(w http.ResponseWriter, r *http.Request) {
 
@@ -16396,6 +16787,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/runs/{run}/tasks", wrapper.CreateTask)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/runs/{run}/workers", wrapper.StartRunWorker)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/tasks/{task}", wrapper.GetTask)
 	})
 	r.Group(func(r chi.Router) {
@@ -16527,245 +16921,253 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7H3dktw2ku6rIOqcCNu7VHdLtjQ+rYsTku0Z64w99kqa9YXtqECRWV2YZgE0AHZ1rUIR8zTzYPMkJ5AJ",
-	"kCALZP00uyXP7lyM1VUs4i+R//nlu1mu1pWSIK2ZXb6bVVzzNVjQ+NcLaTagf+LCfv/G/V2AybWorFBy",
-	"djn7Vm1YqeQVs4ptuLCMW7ZWxj5nBSx5XVr27ML9L2MXTMlyy0qlrs3ZLJsJ9/PfatDbWTaTfA2zy5l7",
-	"w3xtZtnM5CtYczfeUuk1t7PLmZD22RezbLbmt2Jdr2eX/s2ztZD0wUU2s9sK6Fm4Aj17n81uH12pR+7j",
-	"R+ZaVI8UzpyXjyrlHtKzyyUvDbzPZi/V7Y9u5buL1LW8/KW+uPg8FwX+F5jSrBCm4jZf9b4KS6u4XbUr",
-	"W6jbWTbT8FstNBSzS6triFe55rffgbyyq9nll+0yjNVCXs3ev89mX9XaKL07Nwm3dp7jl0wtmV0Bq/gV",
-	"sAUslYahjaYfzAZm8PTxk9QUvvYLbnYpsc6wKYcu9tkXqZFeFbCulAWZb/8M28SBwG/zf/79H4zLgj15",
-	"xvIV1zx3BNusdwW8AN3OK3rjI/fKo6bznVgL2yy4t5Ulftl7H9Hjkw51Pt6lzvfZ7Hswhl/B2J6u6ZG7",
-	"benrWo6NoWt5t/e/5eZ6bADLzfUdRwC9FpKXo6P4Z+420unM7uLhOJubqAZTKWkAGfWPWi1KwJ3JlbQg",
-	"kWR5VZUi524F5xU98e9/M24576Kp/G8Ny9nl7H+dt5LgnL415+G9OGJ3Q35accs2IC3baCWvMryQG/eh",
-	"VaxQzDGnM9xS/zIUKFd+apVWFWgraPqLWpR2LnBifq0LpUrg0nHxvFQGivkCcl4bSHAEbmGOVxEKx5x/",
-	"q5Xlc7hd8dpYKGZh/34O55zNZF2Ws1+PEBB+DrW0otydwRvLtTWMa2AalrWBguGTjiVLRxbNcRfcwiMr",
-	"1nDQrFrSPGaqal2VQDN716dwd4pIrvO1KiD5wFoY4/65s8qfVlsmLMu5lMqyBTC30LNJttdNBilBWFib",
-	"5LT8B1xrvnV/0+VKPFhpdZUU5S8WRpW1hefMzY9tVqDBLUgY5tc8zWJuQBu/+70JGJTRJTeWWTCWLVUt",
-	"CybsFOO+j9nez7Q9WXuzwh73CKDdrvbgOyTUI/2d2/hrczJq8TfIrTsBvOXf3AQuVBSCpvxjdOlx0lmP",
-	"DxTc8t1te7sC9v/e/PAXZpG7rICtlLpmVwr3LeLojy+++PLpH55luzQBYTK7b3YbFbQn996McTom7lbx",
-	"iWFfffeKrbjxx9QTIGshm9FT4iQ+EprE+Ia9BlOXCQ4ZdKu5KJJEfy1kkbqxYcPqBbNu04QjOv2cKbsC",
-	"7f7JpLKrDukPTT+egh9wcC0/Op1lZxG4o91rPiZ8SFikrn6r97abMdnN8bPsDjO40reAMia91oNXuK4t",
-	"Dxx77Affh+eSk55FL0pOGM25xFybz+/O/Ohdc6+3dsj1TgIi8b6I/DWYeg3zXK3XfPAiOD3MMCXxhnPJ",
-	"uL6q106BuYHcuksB68pumZI5uEvjhAM9h0tC7e5g6WRXGngxNF2nABRzVduUwtM72Wjl8WvDTs9SWx6P",
-	"sLM5ScqoC2Ffq02CNvJBTYLbjia7q9oklJfOC1BVvbXJl1+BBN3ciR11edfWr7SQuah4mXhd/7K4XfEL",
-	"i3/YGTW1TS8d/xti0cffYTqaklhil2B/kIDcGXi+Yv5kMyakI0yhmdJFjyLHRnwD0npbc5dWe3sTZrSH",
-	"lbwUsvBKYncXciUdtem5VdeQ0IE2q9yZ714Hw7vGJUmj8FOUtpZfg2TqBnTGDAAzkGuwc2O5hUm0tKMJ",
-	"TNdy6D53Jnf5bgbSGW4/z5Ygc4hv3ABB+ld3JpX1tzJ1DF+tIL8+Usni9IvusXwNpbgBvWWicPYbz6+l",
-	"2pRQXAFbCm2OVn0y7xuJXSJP93hE6BOT4t4gye6+dso73IAmS1MYpsHWWpIdctBl8BfhrRv8PS7qFf3s",
-	"8bNdNh5M97tb7EOHN8RNohOYSITmXOZQlvHrOla2khKQJ85LZezQQ7WMv4rOrvAUNLXIP1xfHGRx2Ym8",
-	"uSr5dmi7RrjBqHQnmhLyar6AlVfa9zKfIXYR73m0YeGcojXsDJt1KayrMbSksksXewTDV6RldE/tCL2p",
-	"9/fXZKzu3o+lgHKAGata52nXwA0va9ivH9C7w+PNG1PLDX7xhCDUwC0U8ztrSftMP7gRhZMz09w6uBV2",
-	"nnd8Qz83hHjC+5akKBBPK8sflrPLn8fv4B/DL97/mvQ5ohK/kWi+1rJgqraML/D/manzHAyGAg6eoapt",
-	"rtYTbZ8GbmJ1+W7vsno7V8uJ3jamvugbsv/GtUh8Cp+3tjyEtCf3bTYa1thEw518gw87psLNdXrtoy6O",
-	"8LOsZbhB/fTHHJ1Rs4tZfPM7e9WS2hgn+RosJx9z2gN06OrdO9XCTeogyfdD9CjuSg6i2uvAQMf3a//s",
-	"0G7OuhNpXz62DWkPUnjlEVpBvB8P60iKJrvfmdQl2siGMG6LaTrO9t8SFWo7r6WT3xL/VlVFj7h/xt84",
-	"fggFCvIlFyTR8XH8F19wWSiZNFGy2Tfrym73Ghc7K/lGa6W/8hIkrELIG16KYh58Lhgqo4/+RjeJ9mbu",
-	"P/WXrtlOp26LcqFu53y9EFe1qk1z5eKn0A82r2Wu5FJc1fRhVXIZvXjFbfRXmAYZWXhH52o5N7mqIDbC",
-	"okGUFldCzpdKL0RR4K8qwEdu1DU+oaFSc6ns/EpzSTGoigu3sfNKK7Wcr4VZ+7vhHkNJ5tcc/40sKP6g",
-	"4VDxh8Hz0/nMb1f82W81GFTk4g83/Kb7S1xKZxI+sNr9mdLXVkP007mS84YHNhsQP997rwFj+rNxuwzG",
-	"dj4T8kbY7hzpmDuTVJXIe7tiV6rAj3hZqg3E74/2v9ljvFZ8UUL4ELl9RCq8xBs4X/gRGtrwdj7ezBLm",
-	"QS33WjfoOdwKg04V76tz5FmK3MYnKiTPrbiBeMebXY7nG75c1GZL7j3UT/3mx4/iUeYrLknFxz+NVRr6",
-	"HxY1RYqhPSmnVFpht9Gjfpz2A6u5JP0svh7+JjcLi2mdr2GOrp0+CaHvtR290FxIYmlIoM0G4l9LH+fH",
-	"P3Qt4yc1GFHUvEQzyFnYyKTjSaz57dydCoojM9fA81WHOOC28kvxpNd+4NfWflBpyJUk/jhvWKxVal5y",
-	"jYkbtTR1VSntVII1FILPkWVms5UytsNESrGEfJuXMc3lvOILUbqDiF7kJhtFvdt9CxkpGkq+nYdIeCMD",
-	"3NKRynbWvqiLK7DxsyjaQj7FWlncaafezWvJb7go/VVZ1Yv4uBx9OWa0dLKzkfUm/O1VoEZGpQTPHyOb",
-	"oRdBLY1iaJ4ZppaMs0AuSsInhlV8WyqOvqCu3rBycm65PNwI+db/4P0xKjbKjHkefHJB9uVo+WezG6FK",
-	"TqcV72BqB+hNrTGxG4i3K2A4EhOGRa9LxPHC68yKayjSUVB8AveUfLFvubk23t/MwkVl6FaAglmlonEi",
-	"34YfqLHA+/NWBt9W+Ok7PoJpE5fsSthPDFtsQ7gyY0o3g4P+BG0+N2jY1VW9aMh+ZA9p093lbHxXfZIq",
-	"ffh3fZb0+/beY9IbiF7SZkmqtkYUTVwZX3FcAOkGtFgKKOaLbUxLe1eNv9seTuj/iePkXvE/Ms1BLLdz",
-	"3TgwwxwrbkxX4wyZBUlH+I4C+SenM5lEgIXfzmnlJu2CdErHkf6mG9CL7k86erdXuomf3G6TOz4aTqH3",
-	"h6llnTWkzIBvW0bVS5HaWjAHh8LAgBxwP5oVf/L0WSLBDW55AblY8zJEQpdKM86WokRCXisNzK64ZM++",
-	"YN+Ll/szBsI8Mj/7ZvDkyoFruwB+bM5IbbylOJD64HYbI0q5MpY58cF1FrL32Bfsz+Il4wYTTKIV+Xl1",
-	"/RXOUjl7zTffN0mZey+L1TVEPt9lKo0Xp3oNUJmI4bGlVmt2pYS8Ykq2WYZSSYjZYKXVurKox2m8Zkq2",
-	"DMIZFxIOvHbNAQyGJO7Xkznqi+Fpb8G3wqkb27SzYMoAwsSeghF33JCvP/Lu7/MlfFsv3lhua5MKz9ZJ",
-	"3tr6KubOdjmQ0cQ7fFgE9dBHnf1lToyNmFn4fbazrmjOqZ1z4nU31ADc1vrY/MSlkFegKy1kOsHBqc0D",
-	"/tjB1EaUSVPEFMgIhEqRP/GAA6FfDEy41mU63tJmQo5Tud+MLKQthh/Sq7ubGc2lu5CsPanOVu0e9O7o",
-	"IWaWJotXxfet17FLHKLYQxdtgPnJHl3BvSo5OhqhX6FX+dhYf1mqzXxXL4pC+V9c/J9UxmQ77ShPviFu",
-	"PqAFa1U6HUEYyjjk12Ba0UVCqaPDqzWMq7M9na+JuT8+qP5nXdu6kxAU6UHWlj6y38+EiGuXOsnbO5H/",
-	"L5990Z/HY/zzkPA/HeuQsCXPQ0IIF4UGY47lRv2I3l0ChJXQYO7Og/YxyKvGDBiT2d5YeN/4ao5M0anJ",
-	"VAkOnb2pOu0oflOz6Ej6jCraq2Y9qRt+SnrChmsZnCSH0kFyLfsi+t+JG5BgOsaRl6VwK4I/g+zVQYdG",
-	"UK127RpVbJMznyx+7hTpNGcezyn1zqQR08KALEAzbi160XxOWy+pehoDQkNVbudWPUAs+LeDNQJewoCN",
-	"WRP1JClyNzP2LkuJt2SH7o/IBBvLunV74ukIB/Svb9eZERm3NNPN1G0OL2xah7pTd85P7WUI+B4h8k+1",
-	"et6ALHoJcV6whT/3cJNRxdoP8oMstwnjI8RLIg7zWw01RfTsHLM92nQnSGQv1bL9MqlHtPznQAuwn8nR",
-	"VWsLEZP3ZCHjttwziiGF4Ub2FQ/vODoZZLw9K328YtJJvBLMfK0KdFeerGU+vogVpzZxz73dKgm99z15",
-	"mnod7fKgqvv44skXR6u6UXpQVww0sfWMkaOTKc3izLlo5M+fZEcImD9qgEeOA7d+qmfkqNqsQLKNFta6",
-	"/wq7UrVlm5WwwEzFMZe6YGByXoG5P2+Wsye0nWP57UHH3PqIe753uUXH253XOc26RsVWm0O070Z0JNze",
-	"h9UdMQeeM3eruVXaIMpCl/ASgAI+Vn7QhQpiNHDlKNwW5RM45bYWhSN9nyOF2RnufMqQ8xMicCnm3Lhw",
-	"74dcpwpUxIwavx1hyG8P3bimiufgHWwTJ0KIIlfSalVG32CRJuWWiHxAI49sjq5k2JP47IPkBzkv22ej",
-	"XOTUtv3QzVTrO56dgr32IY3W8x2iC3zh/zEWVJ46sbXkxs5VbavafoBESBzd8+EPMLqQnQh3qXLME6gr",
-	"p7kMncBwWQGlB36QjNJKq9wbt2OKYWMEv28vmRiIpYfCYbWRTBRMLTFl2f8Kiw/d319994oZLopkwH4g",
-	"qPVyuxMSp5h8XEDecM/UBk0WwppY8UWKak8ji+/8zl3bIf/u7DylxVc+yXLwfQOVyjpfiZvBZAnMb2DC",
-	"sCsl4Tk5PIWhmqQNN+waKhvOHWSRzpWYMpq0r0ZgyctywfPr+ZT56WiWHRVEqLS6EcVUpcZHp603aSmB",
-	"b7X5a1FeXTqZhFLfQlLcUHQmGXNrXnwEj/Eu8eMy3Xt3qgkCJ1bWXoN4doeljNDFCZA8iTINZ+Wj1h5u",
-	"ShjjqLqM6HCOnVr7y0Mm1zx91PQm8L92Q9yePHdpLbo3UZVBfPuyCNQr6I79Kx/NeJgbvo2IoU/EA4Xa",
-	"Vtcy5zatLva1ZveS+CcjM+mcfncuIesxxZypah9zVajSjUXRckwqM2oN6J1FVl3C0mIJ0VJpktPivyDN",
-	"sI/2rLVreNDMAl8R2wACDBZtDjnwupPKZm2W6cC7U8f4IyShJk4MX00WDJg46HRKFB8zroeALFTZkVDd",
-	"CGkT0UyKqH5oq0knr4CK9d35tRUKa3Uz4CydNDugnxPmF9+E+pvQfzd0FgfVcFOas2mrsKI8gD3+dEeM",
-	"L4riI4meByv0uIL6+wuFB0o9bj4oiVI82Ef/F5CrNXRy2owoBnirzyCJHVIXX3x5HL6SJyjKGBlU+x0p",
-	"DNXYBbt2B9JCQm4/iHmKhg5oPZVwMLbjarvjq3qh9Mb6b6vGk740r9s56y3+fSE0Ga4abkAb2O+Fa9BA",
-	"mteFFXZ2LuseYYoqKtivbaNES/GzmfeIDJFb2sacXPC7qRyunNBq9mio9Mr9GYfuZVPi4tz1OEYTGiKw",
-	"zB6/X1rQQ3Afuyw1sPGxSbbFkAiREdhOQi8ZgjNYDakqdCYR3MLYPBpYhn0eXF/SHN9LBFxxN4uvYe5/",
-	"7CR02K1sJqSpoBOhTFnFiSxPYcsD8Bh8ng09HZk4NNPUEf9HcLD/HrHOHgw5Yk8CTCqauldT/y3a+V3S",
-	"Gsk7OaSyPxxr2t/RydloMVK6RraXGFEEJixzD6LaHg0zTO2BeH2Y/+H8vrkS+3h+++r9fL97IHFwpjE5",
-	"aC+peBKhQ5Nc4jVU5fbEDIZ9eupgVLe3cHxfapWvoVL3CPASsDvD3l1hBedSlcVAUuywZekj8gmeXqnh",
-	"jC9bV4fE8ugVjeHm0bcHgUDdrh1vcw3YIoNL3bHF9lotfrVhtwn93F23/fomDjq01ge6+bvm6NitR9Ld",
-	"j/lHxWn7brt72bToh3Sv9i8gMeF9Wt5rUlSGTL2gxyQTUpv67nR8Dzkaeg815EoXUGA+ijBMKgSJB40h",
-	"oIG4z1R8QzV8bXeOFHfchExVv1q25gXmkvgS/mnwrin/ZFDmj2ub92GQ9htGICL7JROWgXSHFRKKuGSw",
-	"XEJu8fjWfMsWwKwW7jyvuOiUG7coAy26in8zWr3yAHO1kw7R7lrs0CLbtQnhdqCEOpSZIvnQEmCgNqOl",
-	"VUe/WUBBF2UEdxvKC6eIGadXP4vmmb63bZzuYCjaPajYcRaO1YDA6JrLDpzGLMiGDiRHVaetmjJKij80",
-	"phd8u1NGPof16HFSvA4YgAGSiVysPt0Z3548nFreoyJ0NCQrTczXKyZUBA3SzvtGx4NWbbYz7IG7die3",
-	"17x4XcuXiDqzK69aJF4l4YAYaYDufZ81q8B9eN9zVobnjoHsPEUJqPc+7qguscPuFjdzHNcFanlS+dwi",
-	"iarPa6vYp76q7bNL5p5inHk0a+pSIAxbaoDnTIP7+hJr4Qj1wj+mbkA/R3576dSGBvx4CzYSO24s5JgL",
-	"urAD9dy9q3CsUrxzU3alx+tahv4LwjAlgSGbMM+b1N3PWQFQJYCCx69KO/GBkxvS4Hhd+M5MBzUTCAjn",
-	"CZ+Fp6L5gALxA4F45LwsMevKP575DiLW747TBwmRcrH1zSJ65VKDcNANXFdKHb0daONyj3C7B7DeWvYR",
-	"io+t1Ka2aFHQuffK7hqT+s5dWEfY8cwT0gD1PZRVVx/hysFF7bPp6oMcOG9AFoMm3VDN3h6/oS8h616i",
-	"H0ueQwAU0pCLSlCWpD+H5+zC66JU+UPgIx4ZflUvkoW4hyU0tEVcU9Veeu/WfNfZOSV27HhsP4eKcjJ8",
-	"pdSv2UG1dukypp6A8y/PWIMLlzGsXHO2o4a/YSitU+7IKBnTfU+n2FpJ91YiFaymsI49SkDcBWG3EoW1",
-	"NwHtQyEZZwtnBTg+rwyw8HIn2x0R45efmF2wsTvem3uh8n85in0wqkqTUrC/0s7LsZSfXgvPuiwvqd0U",
-	"WuVCXmHyhLAGyuX0t6eXfpNenPeQdtdGnpIhW2vq6ooVN6tEn71vXzx68vRZgFVbkusibgomDBMSy8no",
-	"ihqncK/XcYu1OLaq1LXHC00mxqSyL3ZdW3A0Dj0W7tTVvFKlyLeH3R/EMaWGjoS76D7owNy6LSVc39ZZ",
-	"lQQAHiuTadBFj6jvIQSFhj6iVNZog3dWHdaYpMEYVzpRL4ym1xEY0L6LQEL33xcjbb4/DXqcduUYf73f",
-	"uxSiEJ7ffEKP6dTZRafoUndIY+CFkGDMvH/T7ibSCD52HmB1pzm7adH3iT+PP+4e2vWvj3GYAC/e8Ik+",
-	"VmvWgpEnWccgzD51F1G1PTy5ZoL0+sa31gL5p5MBene89cM3yfbBM7xDc52Vtdc9SUdZy7h6l7mXrda9",
-	"EtFe7NNwraoGwfs8drXvR5CWd/uY4e+aX/jasnkbRmhFK1blYnBoj3i8J/ZwmnDxdHEslmKg8j5J7GzR",
-	"ABX3ybNDu6ME+pab6/vslAPOzAGZi2PrC3xt9XwwgWLF7cCNsGDsPHlx7hRTxRYDg70uU2AKESyRtaUz",
-	"JLxN3q0yvS/cIOyXkPymgvz0lC9HMgc0cmn5sIH8YJDJgfTDbFZXxTQk2cIxD3w1z9fF2NcnLCtCXTxE",
-	"0GphYd4c34myNtErp0nXdOcfCdv4kiYvUEPivfh3dChDzOWkKM8g29iXg9RFr9nPVfbXjXg2E2PWPPky",
-	"Fe1p2MNeCI/mZLvcAuRS6RwuGffJIDFmeUQT2AMXAW5q3QEe5sWNMAoBivy70um//vb33G0+ZvQ4AEnv",
-	"CVDtvQVNNcznj59+/uyAepjm7kcb+PTxk1FE9X5eCZH/JaXZFAoMk8qyihszuGuUhDGLLs8wiHtgDd1h",
-	"X9cywOSrjWz8RbKLDEDZg1l4siq5dXv2iWFmBWWZsQUslYa2ZRpJDULTien+6dPPn2UHc6fuVL8Ta4F1",
-	"8EoC07V0/2yX9pxdXPaWQd7UPXib+062x9B6YQhuV4ZpKLkVN8CsSm8b1gf/G/u/mBj0b//2nPrw5sqx",
-	"1qb16AJKtfGRvuHasP1VXSM8pF/v4i7TEO9LY6v1+OvhpdRt36yj4Pi8hrdPpCcFyODSHigI14BOH1bd",
-	"i8s4QC4eEodzL5sytfJu53CAGj+S8R38CA32NmGlrqsSbNcRuShVTuWoLW5aih+6Af+K0n+vaF8LGX/6",
-	"uC/sp5FHg76T5DLHFzcoifbVPu6ey2D1PkLSTHNJsOtUIkWEWxZYhmOOpWOvjnuqjaR4WQwCcY9ZsYXQ",
-	"h8Aa9s+fIFydQBCWOYt2GosJfQofoG506nhMN7J1pyrF4wGX+kXxRM2tV85raNkMdZu0Gir+K6EN/CUE",
-	"sDnz0yLJXwmPK3hYRl24d2/cIKNpdXsl0Gj0JWqZNo2fYQeeox29SQmNh6TblTUH4CtBcHP7zlXfna5F",
-	"dGpJsmfXNXfk1xGe9hUi2h1n2F1pnkMS5P0l2A0A6cyVKoUlXoVBRWfKFAxk0SLXL7as5LXMVwRfv6cV",
-	"/H7TI/aF97rwqA1WEFC7e0GwJDhLrdSyndHn+8HpT21L39nxYtiTnDff73LzewHb+2/teN7ROPz2H9ZR",
-	"76iobpcN9L3Fzbg7zuL4go/GM8aVy0B+J/W7CHpOzxD1l9fdKgxhtSUgjBooPW8/ca9AbuBn7BQCn/JT",
-	"G7QSUczsT3R12mA50mHi8ZOLs/jCPu3c1ifpknOc0u47Pb2xUkhoeUbP6j/rgxL/4VnKuZTXGtOBvSa1",
-	"mwvcZMKSuewdIP5nuHUSBCbu+UQNu1FsDVz2JjDgBEuO+0IyvjCqrC00VrqQxgKnSicvpQ4bIWgzPdhl",
-	"pVkFqir7b0n74LTajBzuF92z/bzbJCTptwjFKam1Y/9T6gUGl2GrMyaKy3/+/R8Zq7hduX8x1GXc8g7Z",
-	"iDHuP5R1rUaBWnMrbjw8XncJoighw1PCRWjmTT+Ew/TyjdxQfGsmUr3/pQBf/cBNG8Du9n5zAzrgZR+U",
-	"KXsa8Km48tZlwvij0rroKDMmyPNXDICcBp38wZXsYHDvcjY/9bbb6NTpd0ltOERKmuvTqNSdU98hwX1w",
-	"jods56D073XtHxPVhNiXyNPilid0b27g2RcdKnXrS1EIKUZjJxVAWDOvvxMQq6NCt1cBg5W2LO14wMat",
-	"6TGcmDFO+7fQVPWEut4DblhoPNMP04IG5raGLeBKSHPJSm6dbrLiknFz7XPfQ3FJOyyTCoENDxxeesTG",
-	"7vDYVtKLZfcECvMD37jPOrXKptjDS0e9DI5lUaNaqW/GIglQks4wTCAjwgvkM0a5D+VY9sMd4Vxuruc+",
-	"B3Pz6gOczP7ZwcTK/8kw7BhuU+bOjVllU/DqfuraMfllB9ljb3INkKr+pY74uSpTjUzUml2k22r732m1",
-	"Oe53zsI5MrvnFFUn14rwc9OiAWfB+ELdQBbkBHKh47p8BxXoCMVnPxfuZrXciW/F2L69okhngnnB2gHS",
-	"TUnZUVbe6kRe6QnqEJ105yw6ZJPFtLcPVbjZxeM7JQFtyo7O7T4OlQboLkRENMZZxY0FJix68AzjbK3W",
-	"IAf0j2vYJhT6F0tSCYBZuLWXDOeQMTB5xnKry0d5xuoKlR6jmJJDMejH4+ikccpIe13c9NNkj5XLmNuA",
-	"DzkTnC00z6/BGqfux5Zcq8r0euvHTTiTOsqLTjOgdJ/xsQO2I+3TEwzlIxBRO/LENzQ5SZzcwcnXMTQO",
-	"S+mMuVMCOrUc6tXvvSf72jm7x7wjbWz4n7hInPrkLgAhYcD8XVOkexrXxRoGGqWcIsma4ohEuqgoSmAa",
-	"jLOR5CVDzsuUZr/VAkwOModpFrRfZq2hcJZtIkbnXYlrcAaQZs2jlx1uQ+6HRgQfJYHWCLnQziEqYMIT",
-	"T0exkuTYIL6/LFWeynXm5eAmENrM5buJGrYIs1O6FoudHjROgOZfCXlNh2yVKuduvuHfTVamWPMrmDv6",
-	"y2ZYoH0cSt1AK4EUQs34Hg9W8/4gnUS2ehss3bglD6Xg9drynLFXjZe/yQbbKF3slvc+vO8PfaWntB0g",
-	"IkzonQeiz9eG4DCNEcZyirlvjYW1J4nR8296GB2Wb/ZXapBwsmstjlkTXBbtWoqE/pommz9iKaVpS0p9",
-	"h5AmtfMKk1o0YOX7LmXkmENCqFFzq65BjqVs30kS5crYeW26wBuFqqk0NAwg6/XitPc/xBq8I/N+B6ES",
-	"dSGv7nmc3eZCVH1BtbHGijW3e4K8O925o93JksTV38PEciNSaSaZuhL/SeXue7BAhjGjB4EAOqJ9Vw7d",
-	"e0k/ifgWI6Kdz8A2iKXIhxsRwrqyAyptFJzdjWnWhPx1eAHk1LproBQf1RvIf3zmLK7nzK1yyxADoxQm",
-	"XTzfnnmjQ1BiS9uAbU9b+B2Yb9q/bnAknnd3H7P2PFJH6UyCP1IGftqYXagCFQROmTbI9X0nX7LknX6A",
-	"GiWGAHb5fdUCyY8C1fvHEsEg/Dw5edRBsAz+1BSIfckJC24O66rszmX3nQOh9cOTB6jdg9LbDJ0EcfpA",
-	"qJM9NF/AVCXfzhPQwekFrf2t2k29anRFpwvqWj5n1Fv00oeUKI3ETZ5mGJd22FrMstkKeFE6U2FMJd53",
-	"NFLNN96gTTTLlAkjia/RbiPYV84qAB3PnVqyHJKyQlBwB21jgO896EFtTcwqhCTsrZUwjgSGam3rNcy9",
-	"hp6wYIVdMewBMFfLy+jsrpy+pqhxNMX/NjIo+mQRRMnKacdUeO0pbXGGAaadXrUCLezecMDettHj9fRH",
-	"JQGOpZ40mSYSNo/ylSgL+qdV1aMSbqAcy0FJ3d5jGvo00xrjkKr6n6zQB8gK/SkikZ5rlRuYE8hOUvXx",
-	"SLupryLJsvvdlF0wYvFwDJw+irKJk67vCtN/KOxHL13UbWe3PgdbwNFHBZQwiOuRXP++O9v0/E42DWjQ",
-	"l2PiSW54FNn02f57kHIDoZ4G+MpT6NkvcbYZsxxT12i6XdXANyNn337z4uuemP1YlCo3zcAo1BLBAe5J",
-	"vzqtn1yreQyIoGFBE52FqhjKpcOWFlSYnjUUHayGK2EsaCgwl81Gma7uOAhw7KATx7uwUuraDOGzV8oI",
-	"d3beUXklLIKamRBkzFeQX6s6Ij3HaHoo9cPNLO6km0yob6Ta9o3d5KFU1FawJFK3ZJs7hdvmzq+eqKgL",
-	"9SBNyRAHeWQb4TkCQAbJAuqb4I52ZNavNd4PawJ8IpFVKmOGG8nS9zBA2GRCh3YUTh9HycNLtlF1WbBS",
-	"Geis65Ct/E5ReGs31wMZcdp0OrzhSOunSwTOtkxYluPcpbJsAaxUylEYn4jAYn38MLoa0pyz0CulodkO",
-	"xbX75YklEs3+SDtnn3Jf7l5YPJud69qPOK1VIZYiAD37mlnMVyI3qcW8gqBFEGekCltSFsZC4ekE/xco",
-	"OjLEancvyQiudusrPPwL0/kGieYJexnXA2UXhsM2E/CjATo6JLswvPRBYBv/B1dxf3Ol+0IqezA8waMx",
-	"Aydkm/18ynuA+RvNq2lvE4rKMe1nwOKeX0M1IAdPyqIdNJ+VnRt+Q0mC08jwIfv4tGHe4K8S49zBsB0y",
-	"Z6OdD9ONd+iYQz/WdiUMpsR5j7lz3oQd7edtDbpzyCfa9KfvKQ1LUQJ1hC3gdsCruzwEWHgZi3q1TGwX",
-	"2jN5rYXdvnEn7vP71DUklLbNqp47k/FTarul9GcZ26w0feYYFejPSBso/HMSGhfxZ5iE6oZw2wpcYwTO",
-	"T2dlbTV7/x5j5kuV1oBf/PgqwCCt6sUZ++YG9LYFlLf82vdJX+FM2KsC1pWyIPPtoz/D9hf5qYbfcF7O",
-	"kH/yjOUrrnluQZuMrR0HLALSU14KkPazS2dOkseH8ab9Wy0L0L9ITG3ga2DXsGUabK09REevRRg50MM0",
-	"zzRUJd9Cwayuncn9i/Rt5FjFt6Xi2AHP90Sjn4aGZ2thMD/ujP3kq2yjxdoV/CJX9QIXYhjHWbl1hpk5",
-	"7UzG0whd1M5+kb/IF23rHAx9vK4lq7S6AeNB1GkqCDTlz/4Tw5BMcBSfXkazoBn9xG9gVS8efeVb9Xwa",
-	"w5e02SFuJGHYAnu+WOXo5xcZ/ZYmhT/erHI8PhoW36BryciVhdPAJkK04s9wXdg52mC2iYf9dqs/90HD",
-	"f/+bCQEOzozlixJYrgo4Yy/QGURjYP7xL9KALAzbrIQFZiqeg+/REDKUnzOxdH84YWV87NP9PqMkGGy3",
-	"7Fb65OLiFxlcSRg9FYa9+yUEMn+ZXbJ3//z7P96/P/tFYu5cDr4bnShAWqfta6eGVzxfwaMnZxeBkXY+",
-	"a1PYZxvazFmEaTh7TK2JQfJKzC5nn589xvc4TowM4HwFvLSr/0JXP+VRNq32XhWzy9mfwH6Lj0Sd6PCX",
-	"Ty4ufLt/GyxIuLXnVckJao/kSop5IfZofOlfER5ch0nNLn/+NZuZer3mekuFYIHy2pxpvHfmjP0FoMB2",
-	"krkG3DteUrI332Iq0spdbCjJcLb8yiAzrhezX92Q52uwWhAk29AefO8fub9NcJwvTOR9oxUNSe1mFp14",
-	"ebtdP2q1dhtWG8pCJ30wvXzUPEcp4HXjA79nAjh13QcQjeOZJDokbNBNxD59evF5e7kLzYU0GBe2hhmr",
-	"NLAVNz7J4bP03t08Psco6jDxfCeMfUGP7N3AmHX9zaeLtNs42rDLjYAWdGJ7X5SlT+1cT0Bab6ktm++k",
-	"0AT1DBWVblYiX4XRWM4lWyASRBHvn3fS9ffw/B3+9/25Db1mVarYFPM8DMovGQAoNDSylBCK6FjbzBQn",
-	"5IQTVyveil2rPCFobmFeirXAPj6/1cryOdyueG0sFJ89Z5y5KTGUDI7Xn8UtSfGY34I/ZgrM8DU4fQPz",
-	"ON11CLqvZ+ABEqjV4pyWkEWHva8rXPrs2pHPI63oz7DFVFGvC7z0ncAnIbxv1pXdOqJ7f9/U/ZZ6Zwyw",
-	"TqKDiN4moHTq4tfmQ3uxGqBOiOB5SbiWhrBSTNsMd5DaoyaUQxy3bSd5b5vaNgsc2FLfOG0CdhG1Q6To",
-	"m5PHTWtH3eqkpPFFamK8j9ikrdnEbiRgkPV+3XHfJi7mbzWgp9TfTB/jOeIept7icSHv+hrfCXFHkkbG",
-	"6l4+8BX5IA94EgFoPaO4J5oLpzEkqX6QwCr87s501x485uB0Sk4Hb2ZLVOfvwr/fj93TBvd1h7j2bHa7",
-	"E5qvH2bTx297i2B7563/IfIGZG0cS22kMzsX1AqVSbUhDtrwTmdRg6hOOKJzvuCy8EnIXmnontULeoDy",
-	"oO56Wv+9pG/UKCWlXNLGQuEYeWiOcXca+hMCTkd0yerqjL1BTB009VojsECRQh8CZZcdSz1OwD+Cm1AM",
-	"Ww9AnBA8NFY6MQzxGeyT77i16WgKIX0ykLdtioyy1jDdBIlIuguVPy+VxuoqDzAerNcz9jW33EnGTaeD",
-	"25WyGQWLndod7JxrgMowJcttuH3sWqqNCXVbUct2RNEBpmTe226nJ2OZ4K6u+2NNqu43N0l99wTON/3N",
-	"iCb4vusv9QV/96us4sjDl+Ytv4YplCssS+VEConiva++e0X9TNgPjhbi8/VP0AV5zrzviN5EHjBxCh9e",
-	"Add2AXz4HiEUdoapAGsuyssIfkiCv1WZjzEjjo+QbA1rTNJak/2umK9WydjGf4L+NbxZ/XszFcV/26zs",
-	"4yT4dn73LA6age6fvN/wbWs3EAUiVHbjayDeFnHOcTo/gaBVg9blVcCe9KutiiIS8eVreb5HpyKa5sao",
-	"XHAbvP5YbtCAwEFpoIP/3ZEX2+dkQaFK72sX+BU0Kfy+rwVGKyjA6jWs1uXhyZ5bJHcfkjhjL+LpEtJW",
-	"VBBAiC3+0p2xACMQAE36z2PeNzpq+RUYtoCVIGBQrsGjX+IMha+Y796118ALj5F2dzWte1rRGkUslOdB",
-	"OrRN6jX2cpFKUrJVwjhrqt7ba9NAbtdWIcZKGGAW1Sv8mjT/uhP1tdrk5OpoD0p7NB36JkKJTxuQFBLs",
-	"GKIeVfNiH8jmccblATn4Bn3Szvb3JNES89AC3G8pi6Bdwh3zKe/T1CK6fQDr9m1ceU/XMGMaeBPZRHe3",
-	"u2rYUeAkWW58tUjaC/vk4sLdFsncYxWp/x71OJgBGXty8YQe8qg/LOfSJwFi1LFgn7qfhxyXz3a5gTM+",
-	"/sWMtqgW54Nabm/ag4vsticXTx5o/B8owalpfn/3W/FH6Ct1GJSVSHpwy3NbbkM0AI3HAII8eDNW9WI0",
-	"NIrh1vtTterFG4wnDzlt3PQmsiJC2SMTXrtaqQ1b17kT6WylysIMRsBEYc7fWbi174f1JMtKcEr+4ydR",
-	"OgZDfE2MjzsVAhtbeTMm1Ga+rmXG3nJznUVn+jU4LRAtgsYQ8Ck6jpr9pX3OfN0XWhfPBt/sHmvfTYqV",
-	"s0Ua3M9NpP2Qw8FPQPi+Fx2y+Oa24rJ4VRwUCPJAMgfHgaKqkARC9X2KtlfF996PPkCLojDPUWGi+hkP",
-	"Yu7rCiwzljur0ukBCOQ/jQwUPiCHocDFQsONoCyhnEsa0o2ILe6xZN9uuiEFopTowjubdKFunSRcqNv3",
-	"51gOMexW/Mp9/T395mgB9VLdfmyyCddz32IJBxnxKLIF2uPTUcqL/JpSmmqLNIEqaCQeKJOoRflFiGSn",
-	"eroHl5gRwMSSMPpi8nHEMkw6gWOMxqcmoZ2U5rwmQIhd46QCuMYOFUOmCNxWJdb8+8TJZIBrW0FXKz8o",
-	"ydTbNW/doN12fs9SydNbzGty+v7s9xbp+pZK9R/AFHD28iP09Xp4ABJvnhq7eKvPmURkaR9wNSPEHBFv",
-	"2gB4EftYosSrAnJRgEEvImifm5iLSviSw8gbccZeE9gB+5Q0r3mhJHzGJEDBfJPcLPLdFdQjjfTGM/aC",
-	"IQN07L5xAaF6Fydk/umbt+yff//HOX2WMDBAFi1c3HGX8IGYsp8egrEe5Mx+PJ0GD7IY5tRf15ovyi3j",
-	"eQ6VnSTu4wZ01EtLpqJVQsRA1cypa7w59v3ke/7O/+v9eHbfaefvf/cAMVw/EnYtHUwepEVME78Nzr4j",
-	"dthfsbGNfkFP3G2f9/N3GuYnLuz3b+73XPyChpKSiA8hEVuxhkeqtlPYazGohR/Dqvhe7PrBvZa8R4PZ",
-	"PVMNlW+Um9R/X7uvp7k+H40OjGv6l2e0RLkR0WTkCJIFu6pFwdGTQg2fvSTHhMstUx5g1gcDmtR9p4Ic",
-	"RVoRmN0Qv/jPBojufinrIVhFFzNwgGOEPZmYSazUGiiB0b2dKdlI1UFWgQAdXb9x+kQvF6FVdlpP/Ibn",
-	"q0aeCxNcKz/+8OYti99zxl6R3yWKVoXcfeETskkBXAooC591ISw2xcIgMb3n589/PVuoYjuq6pmPXNd7",
-	"SalYD8uDcNCH1/bqyjGaxxcXkY/NYqAyY7xNXQ/+gIzCnI6SdNGN6XYJtOLCGbXnQt4I27Vkek4cLCx6",
-	"hY99rHRBs/MwPQ9MFzT2OOOiTZ5C+VwuSZ1xx3fGqNqgQK5gVmojkTCeE/8q+RY/xKo3zLtuyzkcfVTQ",
-	"MREq6Pj26c8x58yP+MQ9ygQ3wJCLAPt24QQmEPZlSe9KbUc2lDJZFG5+H+uNcHN7UTy4ReyGHb8Kbl+n",
-	"jqSNj9qLpIXkC2R/LDTZbyo8lfZ4nXRlpqg240K3haNN6PmK+xxOrLXccxHP37n/jJrpaWpMRFUqevDk",
-	"6ppf7/nKj2diB/qZwIp3r8rYYotBL40qU5tzXQp5PXIqwS4YZ5H/0Ty1czA9GiXl7nUtn1OWkzMnysHM",
-	"lePrMHolhRKHQ2AKP6CQzn4ZTOcJEBYHnWJYNmYz/v7qMML0H8A93RBIaDyMpYJDFRldDQ6hjEbJ7zU+",
-	"cayE+qjOwi3hQcIEDTRfgxAluhEA2u5RheA14WN9lAqBm9sHUAjcsOMKQYTINd05egue3ksuRiy99v2+",
-	"z9iLGI3RyUcyrG2tpbOjCSkief7N7aPg+Pk7/6/34zXi+MxB8lk3z36UItovZVxK+1qlifIY/Nt6qScN",
-	"UCl14qHjGM9fwCLJUY5Zy987w6wfQm65fRqWU74WNRvweb0UVCm+W+3q1GKQ/lDYY3R6kYpM32OmFTaS",
-	"uAHmC4VjP78wIctyTjWyTpuL3GQe7zdjtSzBGEJKwYuP//I+lBZahjcjE6SNZw+7FbmYpUXz2fWskV/i",
-	"NepsH6dsqOWH8Z28ruVLd04jRdaNQh7qwu9OvF95qBx8fZOX71MCWgSdlscM11m7v87f6VqOc/8Tjh7v",
-	"8b1HTh+ozP0Hsm0y3Ohwe8JfNUI1+Q3HbEQqvDChr1p0sfadAqIHDPsyHee522H89ypu/TD38yWgv8bj",
-	"Yn3SUswZe82F8dVEkaDAsAfI3H+zVHrdpvEcdHvPLTfX46rBW3ziTpRzd8vaTeJ3alW7qT9Q7QdRDR5Y",
-	"qPrCaIj715ZtQEPQBGLaIBIYNvBIbLwl8IrfPf9w6/gwQt+NPG4S4h5PKOfd+87YX7weSEg0qZP3bAH/",
-	"PH/n/jMq1k8iBboG9y7Y3TBj+VDu++fIt795y1E3RqtKNDg+HsXbB4HcQ3tgy6bREvCo0pcyBNK7i6Ga",
-	"Kg2qAo886V6ByAMLlCOGVUCGAhY/uKfRvDesAPcNyFyAYYZvz5poABoFlAxawtKSQcBeLR9971MAwOso",
-	"7rk1L4DgBDAjhNuwhd6zWmnIlSTs1Tnhpe3aCH+tilOZS0RRx3OXHdewO+mWGMJxoOQiemhFV9iPI1zR",
-	"BwNV3yPXo61+aOCDw7he43liUm0+wBX8iqiaWOYnHh5R6cxHjqVq82BQOXczdcZ4FnBqLBzIWM9DNdlI",
-	"DeXjgEoaHECblTI+bEFmOy+2WWi0qDT7FJ/3Le8+YwES/DmVWoYQHFaAt6/0BZg+cbqH3t+vt+Tanlhw",
-	"eadres/FllzbB0/pc4MGfP/9XsRpCy/Hh56+9BJHZDygNITEM7rxsqAi8FpaUfo7tUPZcUOJoXLMUO++",
-	"x45pntoXk6TUN3fj6N4BOcukwhw5Angerq0/AJwtMV7IXgoVi7347GAlfIS2nxJFj598eQpM5MdlQPmD",
-	"ewgjKtBIowis6kXmicF7ZUIvIavUsCe4Jclhd/CBfN6RAN2Hvew8SFACdpLuwx14ZGf7D7lqw/I/Vn9t",
-	"mN8Hst/86B+GeR8w+vT8m/xcBGATev44vl0KCaGOujYYjDIrKEtqd93AvPsbozYyQ7Kl0EKna2zivvS5",
-	"+vm78M9xq/RU4m35y/1bp36ocd9zAwozjWnZBQ3a+I5uxCH8CQXmINXmhFM5z0tFGPV7QEEC3gdhG92A",
-	"xLr6IFIjYBBhdzBBEjzLjTrVqWcfHY/DPb1nP3dnsKS3O3xzP8xseNzpedk3EdpHjKX1yTDwx6H0L6RH",
-	"Axuhfye1SbAbZKaNVCeKD8HaDTdso4W1IJ937kMs2C/DB+ip8Y+3ENO79Q3/srfk8OrXi/sYO42gA9K2",
-	"x3tfV2do9Okvzk8au3j7tjILxXVBXSdbAA3lMduOvTg7OHq7oG9hvSeCv+0ScD8BdWnAMr5W8grrShZb",
-	"C4bFF6vtDX4xZIYttVrvQSMbbea6kyniJtGO++zp08+fnYTm9sWXT//w7M6Abg9RCNc75yQCiLEavAvO",
-	"U84EGhKhFZL/MeK+GcEQcacjIYko+ZzyXqih0BqrZp3CW5X8NOo3uQZqtDVI/W/okamp/jsEC+QL5VPx",
-	"aSYHELrJtSrLBc+vh/EDPyTUXsMdad8GFGy/8ZMh7VagsZUUtrM1AFh8SHmXFm6d5VQa1TSFIh3YJ/N5",
-	"1eMU8tlwMcw63ZWdUOonmZ4aL6cI0DJwSw3oAgMXRYndIOHWHgR7+fqbJ75O3dudy4hmEbDUKrYOFmUS",
-	"l4bwtNIesosnJ3VSeUie6MZK0fK3akMguFxYAimeukR4l1KpKX4Al8S2OpK5I/WA5Ur7Xjtu0/eQdafr",
-	"7qDj9qeoge4hvTooGf30IpGm9LlpgI6eQMqgRiA8hFuF0LU+NQmf2ZycRLKP/u/NKdvpz3y/Ttnm/KPD",
-	"wF6HvFs/tluocEd/a3Za+OzSJ81Sv0jqIQkF9jf3fYDQERNgy8nusxuRA6XnN+n7fnZg6wpzbRVb0F33",
-	"/awoKzhKA6ZICoEzuB812OXkfnPiqGnBO+QD/qmNKHyUPuAwvw/jA+436H5YH/ABo09v/n3Pr8GH8AhK",
-	"UzLOqFlt5OAlQHIM92FE3NHfSBVJw/nP34V/jjp3h6kyUUjS6dz/EVaShMWMe4E3UYP5CbzAicAiesN8",
-	"+acv/QSCTV1RCzzMIhS2i6u/g/p6wNGe66Ybc5o3N52hpbJzWFd2y0phrG9sQor1AlipTEhKwlbNHkfU",
-	"MGwNTWG4jFr0Mg1LE3SXiKk2nQM8z0TAkBTevJvwg5Nd9rGxWd9G+5790P1O7SmcEcAEtSl6gOGbYpaG",
-	"NBEkcW0gpOXzUHnTSOldakxdhG7z0aah9s+/utPCRleeimpd+vbX5vL8/PGTP5xdnF2cPb78wxdffI5H",
-	"61/9LtAYQTu/i+qhTfw35R1FH4RciegjLKaN3xGqxTqfuZXEL26U9+hDj0Px6/v/HwAA//8=",
+	"7L3tkts2sj98Kyg9T1WS86dnxo7tzZn58JSdZDd+Ntnk2N6TD3FKBZGtEXYogAHA0ei4XLVXsxe2V/Iv",
+	"dAMkSIEUNaMZO3t2P2w8EkW8Nfq9f/1+lqt1pSRIa2bn72cV13wNFjT+9UKaDeifubA/vHF/F2ByLSor",
+	"lJydz75TG1YqecmsYhsuLOOWrZWxF6yAJa9Ly56fuf9l7IwpWW5ZqdSVOZllM+F+/lsNejvLZpKvYXY+",
+	"c2+Yr80sm5l8BWvuxlsqveZ2dj4T0j5/Ostma34j1vV6du7fPFsLSR+cZTO7rYCehUvQsw/Z7ObRpXrk",
+	"Pn5krkT1SOHMefmoUu4hPTtf8tLAh2z2Ut385Fa+u0hdy/N39dnZl7ko8L/AlGaFMBW3+ar3VVhaxe2q",
+	"XdlC3cyymYbfaqGhmJ1bXUO8yjW/+R7kpV3Nzr9ql2GsFvJy9uFDNvu61kbp3blJuLHzHL9kasnsCljF",
+	"L4EtYKk0DG00/WA2MINnj5+kpvCNX3CzS4l1hk2ZutjnT1MjvSpgXSkLMt/+GbaJA4Hf5v/8+z8YlwV7",
+	"8pzlK6557gi2We8KeAG6nVf0xkfulQdN53uxFrZZcG8rS/yy9z6ixycd6ny8S50fstkPYAy/hLE9XdMj",
+	"d9vS17UcG0PX8m7vf8vN1dgAlpurO44Aei0kL0dH8c/cbaTbM7uzh+NsbqIaTKWkAWTUP2m1KAF3JlfS",
+	"gkSS5VVVipy7FZxW9MT/+Ztxy3kfTeX/1bCcnc/+n9NWEpzSt+Y0vBdH7G7Izytu2QakZRut5GWGF3Lj",
+	"PrSKFYo55nSCW+pfhgLl0k+t0qoCbQVNf1GL0s4FTsyvdaFUCVw6Lp6XykAxX0DOawMJjsAtzPEqQuGY",
+	"82+1snwONyteGwvFLOzfL+Gcs5msy3L26wECws+hllaUuzN4Y7m2hnENTMOyNlAwfNKxZOnIojnuglt4",
+	"ZMUaJs2qJc1DpqrWVQk0s/d9CneniOQ6X6sCkg+shTHunzur/Hm1ZcKynEupLFsAcws9Ocr2uskgJQgL",
+	"a5Oclv+Aa8237m+6XIkHK60uk6L8xcKosrZwwdz82GYFGtyChGF+zcdZzDVo43e/NwGDMrrkxjILxrKl",
+	"qmXBhD3GuB9itvcLbU/W3qywxz0CaLerPfgOCfVIf+c2/tqcjFr8DXLrTgBv+bfXgQsVhaAp/xRdepx0",
+	"1uMDBbd8d9veroD9/29+/AuzyF1WwFZKXbFLhfsWcfTHZ0+/evaH59kuTUCYzO6b3UYF7cm9N2Ocjom7",
+	"VXxm2Nffv2Irbvwx9QTIWshm9JQ4iY+EJjG+Ya/B1GWCQwbdai6KJNFfCVmkbmzYsHrBrNs04YhOXzBl",
+	"V6DdP5lUdtUh/aHpx1PwAw6u5Sens+wsAne0e83HhA8Ji9TVb/XedjOOdnP8LLvDDK70LaCMSa918grX",
+	"teWBY4/94IfwXHLSs+hFyQmjOZeYa/P53ZkfvWvu9dYOud5JQCTeF5G/BlOvYZ6r9ZoPXgSnhxmmJN5w",
+	"LhnXl/XaKTDXkFt3KWBd2S1TMgd3aZxwoOdwSajdTZZOdqWBF0PTdQpAMVe1TSk8vZONVh6/Nuz0LLXl",
+	"8Qg7m5OkjLoQ9rXaJGgjH9QkuO1osruqTUJ56bwAVdUbm3z5JUjQzZ3YUZd3bf1KC5mLipeJ1/Uvi9sV",
+	"v7D4h51RU9v00vG/IRZ9+B2moymJJXYJ9kcJyJ2B5yvmTzZjQjrCFJopXfQocmzENyCttzV3abW3N2FG",
+	"e1jJSyELryR2dyFX0lGbnlt1BQkdaLPKnfnudTC8a1ySNAo/RWlr+RVIpq5BZ8wAMAO5Bjs3lls4ipZ2",
+	"MIHpWg7d587kknpzw0+kYrgzF2wj7GoFZXHOONsofQX6M8PylSgL9rqWGduslIF2U4RhV1JtJFs4Ldyw",
+	"YO46KgDpDMVfZkuQORo84d3R2Q3cBb+qzn5k/VNMUcDXK8ivDtTvOP2iuz3fQCmuQW+ZKJzpyHO3zBKK",
+	"S2BLoc3BWlfm3TKxN+bZHmcMfWJSZweSTP4rZzfANWgycoVhGmytJZlAk+6hv4Nv3eAfcFGv6GePn+9K",
+	"kOA1uLuzYOjwhhhZdAJHkt45lzmUZfy6joGvpARkx/NSGTv0UC3jr6KzKzwFHVvbmK6qDnLX7JZioSr5",
+	"dmi7RhjRqGJBNCXk5XwBK28v7OV7Q+wi3vNow8I5RWvYGTbrUlhXWWlJZZcu9sikr0nB6Z7aASpb7+9v",
+	"yE7evR9L4ThrUg6oWudpr8Q1L2vYr5rQu8PjzRtTyw0u+YQM1sAtFPM7K2j7rE64FoUTOce5dXAj7Dzv",
+	"uKV+aQjxFu9bko5CPK0sf1zOzn8Zv4N/DL/48GvS3Yn2w0ai5VzLgqnaMr7A/2emznMwGIWYPENV21yt",
+	"j7R9GriJNfW7vcvq7Vwtj/S2Mc1JX5PpOa7A4lP4vLXlFNI+ulu1Ue7GJhru5Bt82DEVbq7Sax/1roSf",
+	"ZS3DDZqvP+bojJpdzOKb39mrltTGOMk3YDm5t9POp6mrd+9UCzepSZLvx+hR3JUcRLXXd4I+99f+2aHd",
+	"nHUn0r58bBvSzqvwygO0gng/HtaHFU12vx+rS7Tn7xtzwrgtpulo4MWWqFDbeS3RFMG/VVXRI+6f8TeO",
+	"H0KBgnzJBUl0fBz/xRdcFkpCykTJZt+uK7vda1zsrORbrZX+2kuQsAohr3kpinlw92CUjj76G90k2pu5",
+	"/9RfumY7nbotyoW6mfP1QlzWqjbNlYufQhfcvJa5kktxWdOHVcll9OIVt9FfYRpkZOEdnavl3OSqgtgI",
+	"iwZRWlwKOV8qvRBFgb+qAB+5Vlf4hIZKzaWy80vNJYW/Ki7cxs4rrdRyvhZm7e+GewwlmV9z/DeyoPiD",
+	"hkPFHwanU+czv13xZ7/VYFCRiz/c8OvuL3EpnUl4I7f7M6WvrIbop3Ml5w0PbDYgfr73XgPG9GfjdhmM",
+	"7Xwm5LWw3TnSMXcmqSqR93bFrlSBH/GyVBuI3x/tf7PHeK34ooTwIXL7iFR4iTdwvvAjNLTRmPzG8hLm",
+	"QS33WjfoOdwIg/4c7yZ05FmK3MYnKiTPrbiGeMebXY7nG75c1GZLnkXUT/3mx4/iUeYrLknFxz+NVRr6",
+	"HxY1BamhPSmnVFpht9Gjfpz2A6u5JP0svh7+JjcLi2mdr2GOXqU+CaHbtx290FxIYmlIoM0G4l9Ln2KA",
+	"f+haxk9qMKKoeYlmkLOwkUnHk1jzm7k7FRRHZq6B56sOccBN5ZfiSa/9wK+t/aDSkCtJ/HHesFir1Lzk",
+	"GnNGamnqqlLaqQRrKASfI8vMZitlbIeJlGIJ+TYvY5rLecUXonQHEb3ITTYKuLf7FpJhNJR8Ow9B+EYG",
+	"uKUjle2sfVEXl2DjZ1G0hVSOtbK40069m9eSX3NR+quyqhfxcTn6csxo6WRnI+tN+NurQI2MSgmeP0Y2",
+	"Qy94WxrF0DwzTC0bn93cCbHPDKv4tlQcfUFdvWHl5NxyOd0I+c7/4MMhKjbKjHkefHJB9uVo+Weza6FK",
+	"TqcV72BqB+hNrTGR9GUyHIkJw6LXJUKI4XVmxTUU6QAsPoF7Sm7gt9xcGe/qZuGiMnQrQMGsUtE4kW/D",
+	"D9RY4P15K4NvK/z0HR/BjI1zdinsZ4YttiFSmjGlm8HRK6s2MnazrupFQ/Yje0ib7i5n47vqk1TpI8/r",
+	"k6TLufcek95A9JI2S1K1NaJoQtr4isNiV9egxVJAMV9sY1rau2r83XY6of83jpN7xf/ADAux3M5148AM",
+	"c6y4MV2NMyQ1JB3hOwrkn5zOZBKxHX4zp5WbtAvSKR0H+puuQS+6P+no3V7pJn5ys03u+Ggkh94fppZ1",
+	"1pAyA75rGVUvO2trwUyOwoEBOeB+NCv+5NnzRG4d3PACcrHmZQjCLpVmnC1FiYS8VhqYXXHJnj9lP4iX",
+	"+5MVwjwyP/tm8OTKgWu7AH5oukptvKU4kHXhdhuDWbkyljnxwXUWEgfZU/Zn8ZJxg7kt0Yr8vLr+Cmep",
+	"nLzmmx+afNC9l8XqGiKf7zKVQYxTvQKoTMTw2FKrNbtUQl4yJdsER6kkxGyw0mpdWdTjNF4zJVsG4YwL",
+	"CROvXXMAgyGJ+/VkjvpieNpb8J1w6sY27Sw4ZgDhyJ6CEXfckK8/8u7v8yV8Vy/eWG5rk4oM10ne2voq",
+	"5s52mcho4h2eFryd+qizv8wtYyNmFn6f7awrmnNq55x43Q01ALe1PjQ1cinkJehKC5nOrXBq84A/djCr",
+	"EmXSMWIKZARCpcifOOFA6BcDE651mY63tEmY41TuNyMLGZPhh/Tq7mZGc+kuJGtPqrNVuwe9O3qImaXJ",
+	"4lXxQ+t17BKHKPbQRRtgfrJHV3CvSo6ORujX6FU+NNZflmoz39WLolD+07P/TCVrttOOUvQb4uYDWrBW",
+	"pdMRhKFkR34FphVdJJQ6Orxaw7g629P5mpj740mlR+va1p1cpEgPsrb0kf1+JkRcNtXJG9+J/H/1/Gl/",
+	"Ho/xzynhfzrWIWFLnoeEEC4KDcYcyo36Eb27BAgrocHcnQftY5CXjRkwJrO9sfCh8dVMzA4KJFiTqRIc",
+	"OntTddpR/KZm0ZH0GVW0V816Ujf8NukJG65lcJJMpYPkWvZF9L8X1yDBdIwjL0vhRgR/Btmrgw6NoFrt",
+	"2jWq2CZnfrT4uVOk05x5PJ3VO5NGTAsDsgDNuLXoRfPpdL187uMYEBqqcju36gFiwb9N1gh4CQM2Zk3U",
+	"k6TI3aTcuywl3pIduj8gE2ws4dftiacjHNC/vl1nRmTc0kw3Sbg5vLBpHepO3Tk/tZch4HuAyL+t1fMG",
+	"ZNFLiPOCLfy5h5uMKtZ+kB9luU0YHyFeEnGY32qoKaJn55jt0aY7QSJ7qZbtl0k9ouU/Ey3AfiZHV60t",
+	"REzeRwsZt5WmUQwpDDeyr3h4h9HJIOPtWenjxZpO4pVg5mtVoLvy1lrm47NYcWoT99zbrZLQe9+TZ6nX",
+	"0S4PqrqPz548PVjVjdKDumKgia1njBydTGkWZ85FI3/5JDtAwPxRAzxyHLj1Uz0nR9VmBZJttLDW/VfY",
+	"laot26yEBWYqjmncBQOT8wrM/XmznD2h7Rwrfycdc+sj7vne5RYdb3de53HWNSq22hyifTeiI+H2Pqzu",
+	"CHdwwdyt5lZpgwAPXcJLYBn4WPmkCxXEaODKUbgtyidwym0tCkf6PkcKszPc+ZQh5ydE4FLMuXHh3g+5",
+	"HitQETNq/HaEIb+dunFNAdHkHWwTJ0KIIlfSalVG32B9KOWWiHxAI49sjq5k2JP47IPkk5yX7bNRLnJq",
+	"237sZqr1Hc9OwV77kEbr+Q7RBb7w/xgLKh87sbXkxs5VbavafoRESBzd8+GPMLqQnQh3qXLME6grp7kM",
+	"ncBwWQGlB36UjNJKq9wbt2OKYWMEf2gvmRiIpYeaZbWRTBRMLTFl2f8K6x7d319//4oZLopkwH4gqPVy",
+	"uxMSp5h8XLvecM/UBh0thHVkxRcpqj2NLL7zO3dth/y7s/OUFl/5JMvB9w0USet8Ja4HkyUwv4EJwy6V",
+	"hAtyeApDNUkbbtgVVDacO8ginStxzGjSvhqBJS/LBc+v5sfMT0ez7KAgQqXVtSiOVeV8cNp6k5YS+Fab",
+	"vxbl1aWTSSj1LSTFDUVnkjG35sUH8BjvEj8s0713p5ogcGJl7TWIZzctZYQuTkADSpRpOCsftfZwU+Iy",
+	"yemenfZwDp1a+8spk2uePmh6R/C/dkPcnjx3aS26N1GVQXz7sghPLOiO/SsfzXiYG76NiKFPxAM14lbX",
+	"Muc2rS72tWb3kvgnIzPpnH53LiHrMcWcqcAXc1Wo0o1F0XJMKjNqDeidRVZdwtJiCdFSaZLT4n8gzbAP",
+	"9qy1a3jQzAJfEdtgEQwWbQ458LqTymZtlunAu1PH+BMkUS5uGb46WjDgyEGn20TxMeN6CENDlR0J1Y2Q",
+	"NhHNpIjqh7aadPIKCCfAnV9bobBW1wPO0qNmB/Rzwvzim1B/E/rvhs7ioBpuSnM2bRVWlAewx5/uiPFF",
+	"UXwi0fNghR5WUH9/ofBAqYfNByVRigf76P8CcrWGTk6bEcUAb/UZJLFD6uzpV4dBO3mCooyRQbXfkcJQ",
+	"jV2wa3fQNCTk9qOYp2jogNbHEg7Gdlxtd3xVL5TeWP9t1XjSl+Z1O2e9xb8vhCbDVcM1aAP7vXANEEnz",
+	"urDCzs5l3SNMUUUF+7VtlGgpfjbzHpEhckvbmEcX/G4q05UTWs0eDZVeuT/j0L3smJA8dz2O0YSGCKez",
+	"x++XFvQQ3McuSw1sfGySbTEkQmQEtpPQS4bgDFZDqgqdSQS3MDaPBpZhnwfXlzTH9xIBV9zN4muY+x87",
+	"CR12K5sJaSroRChTVnEiy1PYcgIeg8+zoacjE4dmmjri/woO9t8jzNqDIUfsSYBJRVP3auq/RTu/S1oj",
+	"eSdTKvvDsab9HZ2cjRYjpWtke4kRRWDCMveAue3RMMPUHojXh/lP5/fNldjH89tX7+f73QOJgzONyUF7",
+	"ScWTiFqa5BKvoSq3t8xg2KenDkZ1ewvH96VW+RoqdY8ALwE2NOzdJVZwLlVZDCTFDluWPiKf4OmVGs74",
+	"snU1JZZHr2gMNw/8PYhB6nbtcJtrwBYZXOqOLbbXavGrDbtNwOvuuu3XN3HQobU+0M3fNUfHbj2S7n64",
+	"QSpO23fb3cuOC7xI92r/AhIT3qflvSZFZcjUC3pMMiG1qe9Ox/eQo6H3UEOudAEF5qMQsGCp5CVoDAEN",
+	"xH2OxTdUw9d250hxx03IVPWrZWteYC6JL+E/DtQ25Z8MyvxxbfM+DNJ+rwoEgz9nwjKQ7rBCQhGXDJZL",
+	"yC0e35pv2QKY1cKd5yUXnXLjFmWgRVfxb0arV04wVzvpEO2uxQ4tsl2bEG4HSqhDmSmSD90IBmozWlp1",
+	"9JsFAHZRQoyMSeWFx4gZp1c/i+aZvrdtnG4yCu4eQO44C8dqQEx2zWUHTmMWZEMHkqOq01ZNGSXFT43p",
+	"Bd/uMSOfw3r0OCleBQzAAMlELlaf7oxvTx5OLe9REToYDZYm5usVEyqCBmnnfaPjQas22xn2wF27k9tr",
+	"Xryu5UtEndmVVy0IsJIwIUYaUIM/ZM0qcB8+9JyV4blDIDtvowTUex93VJfYYXeLmzmO6wK1vFX53CIJ",
+	"6M9rq9jnvqrti3PmnmKceSBtapAgDFtqgAumwX19jrVwhHrhH1PXoC+Q3547taGBGN6CjcSOGws55oIu",
+	"7EA9d+8qHKoU79yUXenxupah9YMwTElgyCbMRZO6+yUrAKoEUPD4VWknPnByQxocrwvfFGpSH4MArp7w",
+	"WXgqGoKO/pFAPHJelph15R/PfPMS63fH6YOESIng0LHy4MulPExUus4R4bpS6ujNQAeZe4TbncB6a9lH",
+	"KD60Ups6skVB594ru2tM6jt3YR1hxzNPSAPU91BWXX2AKwcXtc+mqyc5cN6ALAZNuqGavT1+Q19C1r1E",
+	"P5U8hwAopCEXlaAsSX8OF+zM66JU+UPgIx6UflUvkoW40xIa2iKuY9Veeu/WfNfZeUzs2PHYfg4V5WT4",
+	"Sqlfs0m1dukypp6A8y/PWIMLlzGsXHO2o4a/YSitU+7IKBnTfU+n2FpJ91YiFaymsI49SkDcgGG3EoW1",
+	"NwHtQyEZZwtnBYQmAOHlTrY7IsYvPzO7YGN3vDf3QuX/chT7YFSVJqVgf6Wdl2MpP73uoXVZnlOnK7TK",
+	"hbzE5AlhDZTL49+eXvpNenHeQ9pdG3lKhmytY1dXrLhZJVr8fffi0ZNnzwOs2pJcF3E/MmGYkFhORlcU",
+	"m3es13F3tzi2qtSVxwtNJsaksi92XVtwMA49Fu7U1bxSpci30+4P4phSL0nCXXQfdGBu3ZYSrm/rrEoC",
+	"AI+VyTToogfU9xCCQkMfUSprtME7qw5rTNJgjCudqBdG0+sADGjfRSCh+++LkTbf3w56nHblEH+937sU",
+	"ohCe3/yIHtNjZxfdRpe6QxoDL4QEY+b9m3Y3kUbwsfMAq3ucszsu+j7x5/HH3UO7/vUxDhPgxRs+0cdq",
+	"zVow8iTrGITZp+4iqrbTk2uOkF7f+NZaIP90MkDvjrd++CbZPniGd2ius7L2uifpKGsZV+8y97LVulci",
+	"2ot9Gq5V1SB4n8eu9v0I0vJuHzP8XfMLX1s2b8MIrWjFqlwMDu0Rj/fEHm4nXDxdHIqlGKi8TxI7WzRA",
+	"xX3y7NDuKIG+5ebqPjvlgDNzQObi0PoCX1s9H0ygWHE7cCMsGDtPXpw7xVSxxcBgm80UmEIES2Rt6QwJ",
+	"b5MbLjD6adhCFdvjxHxpEvPhXsH0AGnnOV8DlVzhnzStjHGP/tBxJBwv/DgudLG9Q/KbCvLbZ6g5Cp/Q",
+	"d6YVGwbyyZiYA9mS2ayuiuPcoBY9euCreb4uxr6+xbIikMgpeoEWFubN8d1SNUi09mmyS935R7pBzFOS",
+	"9725kd1b0QveR0c0xBlvFaIa5Hn7Eqi60Dv7WeL+ohfPI2PAnSdfpUJVDW/biz/SnHOXwYBcKp3DOeM+",
+	"kyUGXI8oBHsHIzpPrTuoyby4FkYhupJ/Vzp32fOCnq/QB7weBxTsPdG1vXeiKeX58vGzL59PKOZpOEG0",
+	"gc8ePxmFg+8nxdBlOKccoUKBYVJZVnFjBneNMkhm0VUaRqAPjKI77OtaBox/tZGNs0t2YQ0o9TELT1Yl",
+	"t27PPjPMrKAsM7aApdLQ9nsjkUdQQDHdP3v25fNsMq/qTvV7sRZYxK8kMF1L9892aRfs7Ly3DHIF7wEL",
+	"3XeyPfbWi6FwuzJMQ8mtuAZmVXrbUNL+B/v/MKvpP/7jgvoX58ox2qZv6gJKtfFhyuHCtv0laSM8pF+s",
+	"4y7TEO9LA8P1uO30OvC26ddBWIJePd0n4JPiZHBpDxRBbBCzp5Um4zImSMkpQUT3smPmhd7tHCbYIOhe",
+	"PFDQmvCbsVn9jHeRXn/AQrzkH1gOjTyylqHU++DQaUDQCbR2XZVgux7hRalyqgtuAexSvN0N+FfUZPbu",
+	"3lrI+NPHO/t5FNk66MRKLnN8cYNSdV8R6u65DMIoIDbQcS48tv9K2F7cssD+HKMvnahwkkBtJAUuYzSO",
+	"e0xPLoSegi/ZP3/C0nXCTVhWcmOPY7Cic+cjFPAeOzDWDTHeqVz0cOSrPjoBUXPrHvXaZjZDPS2tUov/",
+	"SWg2fwkOAM78tEiLqYQHeJyW2hju3Rs3yGh+415pOhoGi3rXHcfhs4OT0o7e5ObGQ9LtypoD8CU5uLl9",
+	"L7dvE9hCa7Uk2bNRmzvy6whP+xqhBQ+TnZea55BE238JdgNA+n+lSmGJV2F015llBQNZtC0EFltW8lrm",
+	"K+ojsKcn/34zKg5K9NohqQ2WcjhGtOGC8GFwllqpZTujL/d3CXg+AaDhw74dL4Zd+nnz/S43vxfUw//V",
+	"EYAdjcNv/7TWhgeF17tsoO+2b8bd8drHF3w0sDSuKAfyu1XjkaDn9Ixqf3ndrUK1tq3FYdTJ6qL9xL0C",
+	"uYGfsVMIfO5VbdDiRTGzP+PYaYPlSKuPx0/OTuIL+6xzW5+ka/9xSrvv9PTGSiGh5Rk9D8ZJHx36D89T",
+	"jrK81piX7TWpXSd7k5JMpr935vif4dZJEJhB6TNm7EaxNXDZm8CAQy857gvJ+MKosrbQeByENBY4lZx5",
+	"KTVthKDN9PCvlWYVqKrsvyXtT9RqM3K4T7tn+2W3W0vSBxOqhFJrx0a01JQNzsNWZ0wU5//8+z8yVnG7",
+	"cv9iqMu45U3ZiDHuP5T+rkYRc3Mrrj1OYXcJoighw1PCRWjmTT/EJfXyjVxqfGuOpHr/SyHv+oGbfozd",
+	"7f32GnQALp+Usnw7BFpx6a3LhPFHNY7RUWZMkBezGECbDTr5gyvZweDe5Wx+6m3b12PnQSa14RADaq5P",
+	"o1J3Tn2HBPfhak7ZzkHpP8s6d31MVBN0YiJhLhmmfckNPH/aoVK3vhSFkGI0dlIBDTfz+jsh4joqdHsV",
+	"wHBpy9KOB+ygmx7DiRnjtH8LTXlVKLCecMNCB6B+vBw0MLc1bAGXQppzVnLrdJMVl4ybK1+EEKp82mGZ",
+	"VIgwOXF46aEzu8Njf08vlt0TKMwnvnGfdWqVTbGHl456GRzKoka1Ut8VRxKyJ51hmEA285FQIp8xyn0o",
+	"J7kf7gBHeXM99znLm1dPcJj7ZwczXP+d6tkx3I6ZxDhmlR2DV/dzCA9J9Jtkj73JNUCqDBvpbZ6rMtVR",
+	"Rq3ZWbq/uf+dVpvDfucsnAPTrG6j6uRaEZBxWjTgLBhfqGvIgpxALnRYu/WgAh2g+Oznwt18nTvxrRhk",
+	"uVed6kwwL1g7iMYpKTvKyludyCs9QR2ik+6cRYdsspj29sE7N7t4eMsqoE3Z0bndx6HkA92FCE3HOKu4",
+	"scCERQ+eYZyt1RrkgP5xBduEQv9iSSoBMAs39pzhHDIGJs9YbnX5KM9YXaHSYxRTciie/ngcJjZOf2mv",
+	"i5t+muyxhBzzNPAhZ4Kzheb5FVjj1P3YkmtVGbuCdXrxNqmjvOh0ZUo3fB87YDvSxz7BUD4BEbUjT3xn",
+	"mVuJkzs4+TqGxrTc2pg7JTBsy4FdD96TfX213WPekTY2/M9cJE796C4AIWHA/F1TpPs4ros1DHSsuY0k",
+	"a6pUEnm7oigxZ9bZSPKcIedlSrPfagEmB5nDcRa0X2atoXCWbSJG512Ja3AGkGbNo+cdbkPuh0YEHySB",
+	"1oh90c4hqiTDE09HsZLk2EDvvyxVnko65+XgJhDsz/n7I6UhC7NTQxiLnR5GUeiRsBLyig7ZKlXO3XzD",
+	"v5t8U7HmlzB39JfNsFL+MLjAgZ4OKaig8T0eLKv+UTqJbPU2WLpxbyRKJ+z1Rzphrxovf5PZtlG62K2z",
+	"fnjfH/pKb9P/gYgwoXdObANQG8IlNUYYyynmvjUW1p4kRs+/aSY1LXfur9Sp4tautThmTbhltGspEvpr",
+	"mmz+iDWtpq3t9a1amjTVS0xq0YCVA7uUkWMOCcF3za26AjmWjH4nSZQrY+e16SKgFKqmGt0wgKzXi9u9",
+	"/yHW4B2Z9zsIYQUIeXnP4+x2eaJ6EypSNlasud0T5N1pkx7tTpYkrv4eJpYbkUozydSV+G/CHdgDyjIM",
+	"3j2IyNAR7bty6N6xFUjEt2Ad7XwGtkEsRT7cERLWlR1QaaPg7G5MsyYItumVqMfWXQOl+KjeQP7jc2dx",
+	"XTC3yi1DMJJSmDSKQXvmjQ5BiS1tJ7w9/fl38NZp/7rBkXje3X3M2vNIHaUzCf5I1QRpY3ahClQQOGXa",
+	"INf3LZXJknf6AWqUGALY5fdVi+g/2jHAP5YIBuHnyclHGb23TIHYl5yw4GZae2t3LrvvHAitT08eoL4b",
+	"Sm8zdBLE6QOhYHlqvoCpSr6dJzCc0wta8+08V0oXQvIhT4dvHbPmW0bJahjKzFeiLBB2TUmKLG0k1pJQ",
+	"vkh4JRM2C3A+4SlEOxZuvcy3/KoA94H6Cw30/vL3fzdJrNFqndaqa3nBqB3tuQ9+UcKL22bay7igxtZi",
+	"ls1WwIvSGTVjyvs+IpJqvvGmd6K/qkyYc3yNFiYhBXPchHju1MVnSnINoQdOOvCA+DzpQW1NzNSEJLi2",
+	"lTDu8IbKs+s1zL0tkbC1hV0xbBsxV8vz6OwunWapqNd4Qyn+NWS7RGnVaRIJr71NJ6VhTHKnAa5AC7s3",
+	"cLG30/g4BMNB6YpjSTJNToyEzSO8p/RPq6pHJVxDOZYtk+Izh/SAaqY1xstV9e/81QfIX/05IpGeE5gb",
+	"mBMuU1JJ8+DMqa8iGbj73TEbp8SC7JAODCh0j5weftfODlORYnqJrW47u5VE2DWQPiqghEEomOT6993Z",
+	"pk18ss9EA9gdE09yw6MYrK9L2AOuHAj1dhjBPAW4/hJnmzHLMcmOpttVDXz/evbdty++6YnZT0X9c9MM",
+	"jEItUXO6J03wdi0IW81jQAQNC5roLFTFUC5NW1pQYXp2W3SwGi6FsaChQFXVRjm57jgIo27SieNdWCl1",
+	"ZYZANoIq612ql8IiDp4J4dB8BfmVqiPSc4ym19hguP/JnXSTI+obqU6PYzd5KGm2FSyJJDPZZnnhtrnz",
+	"q49UfoZ6kKa0jUm+40Z4jmDWQbJs/TrYTI7M+hXe+5FwgB9JZJXKmOHew/Q9DBA2Gfuhg4nTx1Hy8JJt",
+	"VF0WrFQGOuuaspXfKwrE7WalICNOm07Te9S0HsVEiG/LhGU5zl0qyxbASqUchfEjEVisj0+jqyHNOQvt",
+	"dRqa7VBcu1+eWCLR7I+0c/YpR+vuhcWz2bmu/djYWhViKQI2uK/uxcwqcuhazIAIWgRxRqoFJmVhLGif",
+	"LkV4gaIjQ3h/95KMEI63vhbFvzCdGZHot7GXcT1QHmQ4bHMEfjRAR1PyIMNLHwTp899QnPv7cd0XuN2D",
+	"QVAeDDN5RLbZz/y8B2TI0Qyg9jahqBzTfgYs7vkVVANy8Fb5voPms7Jzw68pnfE4MnzIPr7dMG/wV4lx",
+	"7mDYDpmz0c6H6cY7dMihH2q7EvJV4rzH3Dlvwo72M8wG3TnkEw13vK80LEUJ1ES4gJsBr+5yChb1Mhb1",
+	"apnYLrRn8loLu33jTtxnIqorSChtm1U9dybj59SpTekvMrZZafrMMSrQX5A2UPjnJDQu4i8wXdYN4bYV",
+	"uMZYoZ/Oytpq9uEDRveXKq0Bv/jpVQCfWtWLE/btNeht24PA8ivfWn+FM2GvClhXyoLMt4/+DNt38nMN",
+	"v+G8nCH/5DnLV1zz3II2GVs7DlgEfK28FCDtF+fOnCSPD+NNx8BaFqDfSUzC4GtgV7BlGmytPZhIr6sc",
+	"OdDDNE80VCXfQsGsrp3J/U76zoOs4ttScWya6Nvo0U9Dj7y1MJjJd8J+9vXA0WLtCt7JVb3AhRjGcVZu",
+	"nWFmTjuT8TRC472Td/KdfNF2W8LQx+taskqrazAedz+AVQILZ/+ZYUgmOIpPhKNZ0Ix+5tewqhePvvbd",
+	"nT6PgVbaPBY3kjBsgW2CrHL0805Gv6VJ4Y83qxyPj4Yl4MxahhiYmwb2naIVf+HX1QC/4PMbbqjKOmxu",
+	"N94W0qzCGn3sjCbxTvqMLUeBTfMnZ8TgBAzVeamlM2dWjmTA8RdWSytKNNhyXvGFKIXdvpMgC4OJXRKg",
+	"wC6ZtCrySXPvN3EH6qQ8nkKLUuNWhm3UDWb8eAx8d66nPnD7f/5mQuiGuwUvSmC5KuCEvUA3V9gNYc07",
+	"adxk2GYlLDBT8Rx8w5KQJX7BxNL94cSw8fFn9/uMEpGw97jbuSdnZ+9kcJJhBFsY9v5dCCa/m52z9//8",
+	"+z8+fDh5JzF/MQffmlEUIK2zY7QzMCqer+DRk5OzICI6n7VlBLMNkcksQsycPaY+3SB5JWbnsy9PHuN7",
+	"nIxB1na6Al7a1f9gEINyWZu+k6+K2fnsT2C/w0eitoz4yydnZ8TVpQ22MdzY06rkBN1IEjPFlhGIN2Zn",
+	"rwhfsMN+Z+e//JrNTL1ec72lYrxwp9q8deQo5oT9JVBNrgH3jpeUcM+3pkN/aIfxS4Nipl7MfnVDnq7B",
+	"akEQf0N78IN/5P42wfH0MJEPjb43pI80s+jkLLTb9ZNWa7dhtaFKANJ008tHnXqUAl433v17JoDbrnsC",
+	"0TjmQUJRwgYdYOzzZ2dftpe70FxIE0L+xioNbMWNTzT5Ir13149PMT48TDzfC2Nf0CN7NzBmXX/zKTvt",
+	"No52r3MjoG8gsb0vytKn166PQFpvqUehbyvShCs9w9+sRL4Ko7GcS7ZANI4i3j/vfuzv4el7/O+HUxsa",
+	"L6tUwS/m2hiUzDKAgGhotARCiaJjbbODnPgWThCveKtQWOUJQXML81KsBTa1+q1Wls/hZsVrY6H44oJx",
+	"5qbEUDI4Xn8S9+fFY34L/pgp5MTX4DQpzKV11yFo9Z6BB1imVj91+k8WHfa+Fonps2tHPo30vT/DFtN1",
+	"vZbz0rfFPwrhfbuu7NYR3Yf7pu631EhmgHUSHUT0dgRKJ62mzUn3YjXAzRDB85JwUr0mZdrO0IPUHnVk",
+	"HeK4bW/Ve9vUtnPmwJb6LoJHYBdRb1CKKzp53PQ51a22TVpfpADH+4gdC5tN7MY4BlnvNx3HdOJi/lYD",
+	"+oD9zfTRqwPuYeotAZjzjq/xbUF3JGlkhu/lA1+Td3XCkwho7BnFPdFcOI0hSfWjBFbhd3emu/bgMbuo",
+	"U/Y7eDNbojp9H/79IaKvRLKYswnmaxO1aHP8AZwF4dN+0O2HDX+dueIDBP47K9b4VV2dR89aKEtDonRX",
+	"0vwJGqLeJek9R9zuv+brKTTxMxf2hzcPQxTj3KhFbL4zafwY+WGyNoKoNtIZ/AvqW8yk2hCHb3g70xSG",
+	"OJyETvmCy8InqnulpnuqL+gBykC7/3P9V9IOoq5GKeWXNhYKd+9CJ5u709CfEGA9oktWVyfsDeIuoSna",
+	"GqkFijz6ECiv71DqcQrII7gOBdP1AAwOwaFjNRzD4Ko5d5aNkyamo8mExNVA3rYpRMtaw3kTJDbpVlQi",
+	"v1QaHTUeUD9Y1yfsG26542SbTrvFS2UzCtOLfNU6cQAqw5Qst+H2kV8n1Pa1+KQSkZaAKZn3ttvp8VhK",
+	"usshf6pJFf/2OqmPH3aX7ulmRBP80PVUh94096pM48jDl+Ytv4JjKH9YusyJFBIFnl9//wqbD52wHx0t",
+	"xOfrn6ALcsG8b4veRB46cRs+vAKu7QL48D1CuPQMkzDWXJTnEUSVBH+rMh/dR6wnIdka1pgetyb/gmK+",
+	"oiljG/8J+v/wZvXvzbEo/rtmZZ8mwbfzu2dx0Ax0/+T9hm9bu8bXoTidvfGFEG+LOOc4nd+CoFWD6JZU",
+	"UV/UVkWxoPjytTzfI5gRTXNjVC54ExLAQo8GKBBKAx2M+I682F6QhYcmh68a4ZfQFE/4Pi4YJ6LQttew",
+	"WpeMJ3tukdx9MOiEvYinS2hsUSkGofr4S3fCAtREAL3pP48Z9+hI5pdg2AJWgsBjuQaPkIozFB5VoXvX",
+	"XgMvPI7e3dW07mlFaxSxUJ4H6dBgzeF5maYdWsp4bJAR2mvTwLLXViEOTxhgFlWK/Jo0T7sT9fX85ITr",
+	"aA9Ke8Ql+ibqJJA2cCkY2zGUPfLq2T4g1sOM3wnVDwZ95kJeBpJoiXloAd766yzhjpms92lqEd0+gPX9",
+	"NkZnoGuYMQ28iSmjO95dNew6cStZbnydTtpL/OTsjMxs91hF6r9Hxg5mQMaenD1pbXFATV369EuM9xbs",
+	"c/fzkF30xS43cMbHv5jRFlVBfVTL7U17cJHd9uTsyQON/yOlloUcziPcij9CX6nDoLFE0oMbnttyG6IV",
+	"aDwGoOzBm7GqF6OhWwwH35+qVS/eYLx7yGnjpnckKyIUnDLhtauV2rB1nTuRzlaqLMxghE4U5vS9hRs7",
+	"7Mp7YVkJTsl//CRKhGGIwYrxe6dCYCM3b8aEqtjXtczYW26usuhMvwGnBaJF0BgCPjnKUbO/tBfMV9yh",
+	"dfF88M3usfbdpFg5W6TBht1E2g85HPwEhO+N0iGLb28qLotXxaRAlQcbmhyniupxEijm9ynaXhU/eD//",
+	"AC2KwlygwkSVSx7ovklbMZY7qzI0mT2SDBQ+YIihysVCw7Wg/KycSxrSjZgx7mEd7KYb8iBKiS68s0kX",
+	"6sZJwoW6+XCKhSjDbsWv3dc/0G8OFlAv1c2nJptwPfctlnCQEY8iW6A9fjxKeZFfUSpVbZEmUAWNxAPl",
+	"cLVI0Aij7VRP9+ASMxaYWBKOY0w+jliGSSdwjNH42VFoJ6U5rwk0ZNc4qQCusIvJkCkCN1WJaAs+ZTUZ",
+	"gNtW0NXKJ6X3ervmrRu0277yeSptfYt5V07fn/3eInHfEUjCA5gCzl5+hL5eD8xA4s1TYxeT94JJRB/3",
+	"AWEzQswR8aYNgBexjyVKDCsgFwUY9CKC9lmhuaiEL/aMvBEn7DXBTLDPSfOaF0rCF5ilyHyL6Czy3RWU",
+	"80h64wl7wZABOnbfuIBQvYtTYf/07Vv2z7//45Q+SxgYIIsWUvCwS/hATNlPDwF7JzmzHx9PgwdZDHPq",
+	"b2rNF+WW8TyHyh4l7uMGdNRLS6Zy4dCv3v1hrhhvjn0/+Z6+9//6MJ59eLvz97+LHbv3xE78SNildzC5",
+	"kRZxnPhtcPYdsMP+io1t9At64m77vJ+/0zAPEVv3CxpKmiI+hERsxRoeqdoew16L4UT8GFbF92LXD+61",
+	"5D0azO6Zaqh8Y+ik/vvafX2c6/PJ6MC4pn95RkuUGxFNRo4gWbDLWhQcPSnU4NxLckwI3TLlQYh9MKAp",
+	"mnAqyEGkFQEeDvGL/27ACu+Xsh6CVXRxJQc4RtiTIzOJlVoDJVi6tzMlG6k6yCoQGqXrN06f6PkitIZP",
+	"64nf8nzVyHNhgmvlpx/fvGXxe07YK/K7RNGqUFsgfMI4KYBLAWXhsy6ExcZpGCSm9/zy5a8nC1VsR1U9",
+	"84nrei8pFetheRAO+vDaXl05RvP47CzysVkMVGaMt6n1wR+QUZjTUZIuujHdLoFWXDij9lTIa2G7lkzP",
+	"iYMVVa/wsU+VLmh2TZ/6B6ULGnuccdEmH0P5XC5JnXHHd8KoGqJArmBWaiORMC6If5V8ix9ivSHmhbfl",
+	"Jo4+KuiYCBV0fPv055hz5id84h5lghtgyEWAvd1wAkcQ9mVJ70ptRzaUMlkUbn6f6o1wc3tRPLhF7IYd",
+	"vwpuX48dSRsftRdJC8kXyP6Ye1sJtq2tVdojpdKVOUY1HBe6LdltQs+X3OdwYi3onot4+t79Z9RMT1Nj",
+	"IqpS0YO3rv759Z6v/HgmdqCfI1jx7lUZW2wx6KVRZWpzrkshr0ZOJdgF4yzyv5qndg6mR6PLUMl8QVlO",
+	"zpwoBzNXDq8T6ZU8ShwO8/39gEI6+2UwnSeAh0w6xbBszGb8/dWJhOk/gHu6IZDQnBpLGYcqRroaHIJI",
+	"jZLfa3ziUAn1SZ2FW8KDhAkaUMQGm0t0IwC03aMKwWtCJvskFQI3t4+gELhhxxWCCAvteOfoLfgWSJ0z",
+	"LA33PeFP2IsYB9PJRzKsba2ls6MJoyN5/s3to+D46Xv/rw/jNez4zCT5rJtnP0kR7ZcyLqV9rdKR8hj8",
+	"23qpJw1ELMHm03GM5y9gEecox6zl751h1g8ht9w+DcspXyubDfi8XgqqZN+txnVqMUh/KOwxOr1IRabv",
+	"MdMKm41cA/OFzLGfX5iQZTmnGl6nzUVuMo+0nLFalmAMYdTgxcd/eR9KC+rDm5EJTMizh92KYczSovk4",
+	"3uKz8S11/NvGLR88QA2ljsetIjK2gNJ3bMDOEdR4LEb1TzlmXqMq+GmKnFp+HJfM61q+dMc/Ulve6Pmh",
+	"HP7ud+Jrj32Er2/S/X2mQQuJ1LKu4fJy99fpe13LcaFyi6NH9nDvAdkHqu7/kUymjBCd/KUMf9WIveU3",
+	"HJMcqZ7DhJsV7uuEU0DQhGEXqWNodzuM/101sx/nfr4EdAN5/vpZSzEn7DUXxhcpRfIHoykgc//NUul1",
+	"mx006faeWm6uxjWOt/jEnSjn7ga7m8Tv1Fh3U3+gkhKiGjywUEyGQRb3ry3bgA7SvZNEQCQwbDeS2HhL",
+	"mB2/e/7h1vFxhL4bedzSxD0+opx37zthf/HqJQHwpE5+ly2ESorBsDAWHeQNZVCZoxuAymNYoTDQpySc",
+	"o6lLAWHCiSiBE4KEn2BsQQmfEI5JkPQ4qshNjT795EUDU4ZVA5tGHXYPskvwuuuaF4015n74maHW0KFO",
+	"gIASb+wFMwBtt7amxVUUzD5vXoKllyvu9PYR5RdhuF7Xt4Ws+ERvDjXye+jkGtzKYLDvteePWwI1PvTx",
+	"i6A6l7e9VowHm42yZDNClkUqn4K7glf99L37z6jKfis2TyLu3pV2N8xYCqX7/gLv9LdvOZrTePVFA03m",
+	"Wy54xuYe2oPEeBwLAFlWWuCG3JvuYqgMU4OqQLZcD8FKFkDwSRWQbwHrpdzTnCz2Atw3IHMBhhm+PWkC",
+	"iOhHoPzxEpaWfAjs1fLRDz5rCLz94Z4jxompRYoYst9CH4ypNORKElD2nCAgd1ngX6vitopDRFGH87+d",
+	"aJI76ZYYwnGgVkr00KqlYT8OiF5N7ipwj3yZtvqhsVKmaTSNs5pJtfkIV/BromreaAAEq5f5ZJNIipNK",
+	"4GZaimvIArSVhRGlKWas+9WmJ2ePA9By0Hg2K2UiFDS8zVno36s0+xyf9/1Jv2Chf8MFVWeHqD2CRrSv",
+	"9DXbvtai12oloajcUku50zW95/rsfysq96uovNlVSxoNGeFduLANnnmSsuPuP4N6i4fI2OOjaJ7al8ZA",
+	"2bLuxtG9A/KvS4VptYTGPwzHMQFvMjFeSHgM5kovpWMQPCNqjZISRY+ffHUb5NtPyzniD+4hHCSBRhpF",
+	"YFUvMk8M3hYMjd+sUsPBo5YkhyNIE/m8IwG6D3vZeZCghAUn3Yc7iO/OgB8Kw4Tlf6qxmDC/j+Sb8aN/",
+	"HOY9YfTj82/yYRPmVWjQ5vh2KSQE6IXaYPzarKAsMQGr7cnhb4zayCxyv3RafCfuS5+rn74P/xy3Sm9L",
+	"vC1/uX/r1A81HldqcKSOY1p2ccY2vv0mcQh/QoE5SLW5xamc5qWitht7cIQCRBDBoV2DRBdbEKkRlpCw",
+	"OzBCCZ7lRj3WqWefHI/DPb3nGFZnsGQkK3xzP8xseNzj87JvI4CgGH7vs2GsoKn0L6QHEByhfye1SbAb",
+	"ZKaNVCeKD/kdG27YRgtrQV507kMs2M/DB+ip8Y+3qPm7JVH/srdkesH82X2MnQbdAmnb472vqzM0+vEv",
+	"zs9aWGDc9wBbKK4LahHcYu4oD/N46MXZgd7cxYkM670lXuQuAfdz1pcGLONrJS+xFG2xtWBYfLEumv7s",
+	"Z0Nm2FKr9R4Aw9HO2zvJZW4S7bjPnz378vmtACCffvXsD8/vjAH5ELWzvXNOggYZq8G74DzlHEFDIoBT",
+	"8j9G3Dcj5DLudCQkESUvKFWOeqStsdDeKbxVyW9H/SbXQF0RB6n/DT1ybKr/HvFF+UL56h2ayQRCN7lW",
+	"Zbng+dUw5OjHROdsuCPt24CC7Tf+aODcFWjsjoe9xw0A1itTqraFG2c5lUY1fe5IB/YRZ6963IZ8NlwM",
+	"s053ZY8o9ZNMT41XYAU0KrihbqGBgYuixNa9cGMnIeW+/vaJh7bwducyolkMtFvF1sGiTEJZEQRf2kN2",
+	"9uRWzaEekie6sVK0/J3PtEU3KuKaHxtVYJdSM/wu4NFipzDJ3JH6HgdK+/ZhbtP3kHWnRfqg4/bnqNv5",
+	"lPZDVL9y+7qyBi1BSQjY5ML4ogvEzkSEZjCM1O3UJHwxRHIST8/+8/nv3inbaaZ/v07Z5vyjw8DGtLxb",
+	"crpb23RHf2t2u/DZuc+zp+a+1PAXClYqdeVbm6EjJnQ6ILvPbkQOVNHTVPz42YGtK8x5UmxBd9236KNC",
+	"gqhygCIphOfiftS0OyD3mxNHTb/0IR/wz21E4ZP0AYf5fRwfcNsK/GP4gCeMfnzz7wd+BT6ER+i7knFG",
+	"ncUjB2+UhYQRcUd/I4VnDec/fR/+OercHabKRO1ZFBT7JIvPwmLGvcDNKo7jBU4EFtEb5ivGfbU4ENLy",
+	"irp6YoawsN1WHDtA0ROO9lQ3rfPTvLlp4y+VncO6sltWCmN9LyRSrBfASmVCUhL21ffQw4ZhH38Kw4Ws",
+	"Nw1LE3SXiKk2zUY8z8Ss0VSLCjfhBye77FNjs7QP9+2H7ozGk1fiG8AEtWO0NcQ3xSwNaSJI4tpAKLnh",
+	"oVivkdK71Ji6CN1+yu9n6DaYnf/yqzst7I3nqajW5ex8trK2Muenp4+f/OHk7OTs5PH5H54+/RKP1r/6",
+	"faAxQoN/H0EomPhvyjuKPgi5EtFHWH8fvyMUmHY+cyuJX9wo79GHHrrm1w//NwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
