@@ -14,7 +14,7 @@ type ItemKind string
 
 // The kinds of items. Payload by kind:
 // message: Message; exit: ExitItem; stopped: StopItem; answer: AnswerItem;
-// question_closed: ClosedItem; fence: FenceItem.
+// question_closed: ClosedItem; fence: FenceItem; started: StartedItem.
 const (
 	ItemMessage        ItemKind = "message"
 	ItemExit           ItemKind = "exit"
@@ -22,6 +22,7 @@ const (
 	ItemAnswer         ItemKind = "answer"
 	ItemQuestionClosed ItemKind = "question_closed"
 	ItemFence          ItemKind = "fence"
+	ItemStarted        ItemKind = "started" // an attached worker took its Dispatch up
 )
 
 // Item is one entry of a Dispatch's relay queue. Seq counts from 1 without

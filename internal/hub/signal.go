@@ -12,6 +12,7 @@ const (
 	TopicFence    Topic = "fence"    // "": a fence was imported
 	TopicDispatch Topic = "dispatch" // DispatchID: its state changed
 	TopicPeer     Topic = "peer"     // PeerID: paired, changed, revoked
+	TopicWorker   Topic = "worker"   // WorkerID: revoked
 )
 
 // Signal is a hint that something was committed; receivers read the store.

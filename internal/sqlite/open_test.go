@@ -128,12 +128,13 @@ func TestReopen(t *testing.T) {
 // fails changes nothing.
 func TestMigrationCopy(t *testing.T) {
 	path := made(t)
-	now := len(migrations)
-	bad := append(migrations[:now:now], migration{now + 1, "CREATE TABLE extra (x INTEGER) STRICT; CREATE TABLE runs (x INTEGER)"})
+	n := len(migrations)
+	now := migrations[n-1].version
+	bad := append(migrations[:n:n], migration{now + 1, "CREATE TABLE extra (x INTEGER) STRICT; CREATE TABLE runs (x INTEGER)"})
 	if _, err := open(context.Background(), Config{Path: path}, builtin, bad); err == nil {
 		t.Fatal("a bad migration was taken")
 	}
-	good := append(migrations[:now:now], migration{now + 1, "CREATE TABLE extra (x INTEGER) STRICT"}, migration{now + 2, "ALTER TABLE extra ADD COLUMN y INTEGER"})
+	good := append(migrations[:n:n], migration{now + 1, "CREATE TABLE extra (x INTEGER) STRICT"}, migration{now + 2, "ALTER TABLE extra ADD COLUMN y INTEGER"})
 	s, err := open(context.Background(), Config{Path: path}, builtin, good)
 	if err != nil {
 		t.Fatal(err)

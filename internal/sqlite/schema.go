@@ -16,6 +16,9 @@ var initSQL string
 //go:embed migrations/0002_primitives.sql
 var primitivesSQL string
 
+//go:embed migrations/0004_workers.sql
+var workersSQL string
+
 // migration brings a schema of the version before it up to version. Released
 // migrations never change.
 type migration struct {
@@ -23,7 +26,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {4, workersSQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

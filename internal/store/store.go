@@ -52,6 +52,8 @@ type Tx interface {
 	Mail
 	Questions
 	Attachments
+	Workers
+	Sessions
 	Relay
 	Peers
 	Repos
@@ -70,6 +72,8 @@ type Rx interface {
 	MailReader
 	QuestionReader
 	AttachmentReader
+	WorkerReader
+	SessionReader
 	RelayReader
 	PeerReader
 	RepoReader

@@ -29,6 +29,8 @@ func Run(t *testing.T, o Options) {
 		{"Tasks", tasks}, {"TaskPages", taskPages}, {"Abbreviations", abbreviations},
 		{"Dispatches", dispatches}, {"DispatchFilters", dispatchFilters}, {"SwapRace", swapRace},
 		{"Attachments", attachments}, {"OpenAttachments", openAttachments},
+		{"Workers", workers}, {"Assigned", assigned}, {"Sessions", sessions},
+		{"DroppedCredential", droppedCredential}, {"Withdrawn", withdrawn},
 		{"Repos", repos}, {"Worktrees", worktrees},
 		{"Mailboxes", mailboxes}, {"Append", appendMail}, {"Batches", batches}, {"History", history},
 		{"Verdicts", verdicts}, {"Deliveries", deliveries}, {"Questions", questions},
