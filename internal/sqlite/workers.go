@@ -12,7 +12,8 @@ const (
 	workerPage   = `SELECT ` + workerCols + `, rid FROM workers WHERE rid < ? ORDER BY rid DESC LIMIT ?`
 
 	workerAttachment  = `SELECT ` + attachmentCols + ` FROM attachments WHERE worker = ? AND worker <> '' AND dispatch = ?`
-	workerAttachments = `SELECT ` + attachmentCols + ` FROM attachments WHERE worker = ? AND worker <> '' AND open = 1 ORDER BY rid`
+	workerAttachments = `SELECT ` + attachmentCols + ` FROM attachments INDEXED BY attachments_worker_open
+		WHERE worker = ? AND worker <> '' AND open = 1 ORDER BY rid`
 )
 
 var (
