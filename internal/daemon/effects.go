@@ -125,6 +125,10 @@ func (a agents) Plan(in work.Launch) (hub.LaunchSpec, error) {
 	}, nil
 }
 
+func (agents) Preamble(task hub.TaskID, id hub.DispatchID) string {
+	return agent.AttachedPreamble(task, id)
+}
+
 // environment is the allow-listed base, the launcher's own, and the hub's; the
 // folder of the program is last in PATH, so that plain "wavehub" works.
 func (a agents) environment(l agent.Launcher, own map[string]string) []string {

@@ -60,6 +60,8 @@ func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (ar
 			_, err := EndStop(tx, d.ID, evidenceOf(stop, feed.Epoch == d.Pin.Epoch))
 			return nil, err
 		}}, nil
+	case hub.ItemStarted:
+		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, startedAtHome(tx, d.ID) }}, nil
 	case hub.ItemAnswer, hub.ItemQuestionClosed, hub.ItemFence:
 	}
 	return arrival{}, refusef("a worker's hub cannot send a %s", it.Kind)

@@ -280,6 +280,12 @@ func verdict(tx store.Tx, k store.QueueKey, v hub.ItemVerdict) error {
 		return err
 	}
 	a.Capability = capabilityAfter(a, v.Verdict)
+	switch {
+	case a.Capability == hub.CapSettled:
+		return endSession(tx, a, string(hub.CapSettled))
+	case v.Verdict == hub.VerdictStale && hub.DispatchState(v.Reason).Final():
+		return endSession(tx, a, v.Reason)
+	}
 	return tx.SaveAttachment(a)
 }
 

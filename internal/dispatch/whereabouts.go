@@ -37,8 +37,8 @@ func (s *Service) Message(ctx context.Context, p hub.Principal, id hub.MessageID
 			return err
 		}
 		m := out.Message
-		if own := hub.DispatchID(p.ID).Box(); p.Kind == hub.DispatchCap && m.From != string(own) && m.To != own {
-			return hub.Errorf(hub.CodeMessageNotFound, "there is no message %s", id)
+		if err := mayRead(rx, p, m); err != nil {
+			return err
 		}
 		if out.Verdict, out.Reason, err = rx.VerdictOf(id); err != nil {
 			return err
@@ -47,6 +47,36 @@ func (s *Service) Message(ctx context.Context, p hub.Principal, id hub.MessageID
 		return err
 	})
 	return out, err
+}
+
+// mayRead lets workers read what they sent and what was sent to them.
+func mayRead(rx store.Rx, p hub.Principal, m hub.Message) (err error) {
+	own := true
+	switch p.Kind {
+	case hub.DispatchCap:
+		box := hub.DispatchID(p.ID).Box()
+		own = m.From == string(box) || m.To == box
+	case hub.AttachedWorker:
+		own, err = ofWorker(rx, hub.WorkerID(p.ID), m)
+	case hub.Operator, hub.Reader, hub.PeerKey, hub.Engine, hub.SystemPrincipal:
+	}
+	if err == nil && !own {
+		err = hub.Errorf(hub.CodeMessageNotFound, "there is no message %s", m.ID)
+	}
+	return err
+}
+
+func ofWorker(rx store.WorkerReader, w hub.WorkerID, m hub.Message) (bool, error) {
+	if m.To == w.Box() {
+		return true, nil
+	}
+	for _, box := range []hub.Box{hub.Box(m.From), m.To} {
+		if id, ok := box.Dispatch(); ok {
+			_, assigned, err := rx.WorkerAttachment(w, id)
+			return assigned, err
+		}
+	}
+	return false, nil
 }
 
 // whereabouts tells apart what is in a mailbox of this hub, which has a
@@ -64,7 +94,11 @@ func whereabouts(rx store.Rx, m hub.Message, v hub.Verdict) (Whereabouts, error)
 }
 
 func inMailbox(rx store.Rx, m hub.Message) (Whereabouts, error) {
-	mb, err := rx.Mailbox(m.To)
+	box, err := heldBy(rx, m)
+	if err != nil {
+		return "", err
+	}
+	mb, err := rx.Mailbox(box)
 	if err != nil {
 		return "", err
 	}
@@ -77,12 +111,26 @@ func inMailbox(rx store.Rx, m hub.Message) (Whereabouts, error) {
 			return Delivered, err
 		}
 	}
-	return waiting(rx, m)
+	return waiting(rx, box)
+}
+
+// heldBy is the mailbox that a message lies in: that of an attached worker for its
+// Dispatches.
+func heldBy(rx store.Rx, m hub.Message) (hub.Box, error) {
+	id, ok := m.To.Dispatch()
+	if !ok {
+		return m.To, nil
+	}
+	a, ok, err := anyAttachment(rx, id)
+	if err != nil || !ok {
+		return m.To, err
+	}
+	return boxOf(a), nil
 }
 
 // waiting is queued, unless the recipient is a Dispatch that has ended.
-func waiting(rx store.Rx, m hub.Message) (Whereabouts, error) {
-	id, ok := m.To.Dispatch()
+func waiting(rx store.Rx, box hub.Box) (Whereabouts, error) {
+	id, ok := box.Dispatch()
 	if !ok {
 		return Queued, nil
 	}

@@ -14,7 +14,7 @@ type ItemKind string
 
 // The kinds of items. Payload by kind:
 // message: Message; exit: ExitItem; stopped: StopItem; answer: AnswerItem;
-// question_closed: ClosedItem; fence: FenceItem; started: StartedItem.
+// question_closed: ClosedItem; fence: FenceItem; started: nothing.
 const (
 	ItemMessage        ItemKind = "message"
 	ItemExit           ItemKind = "exit"

@@ -114,8 +114,3 @@ const (
 	ActionCancel = "cancel"
 	ActionClose  = "close"
 )
-
-// StartedItem tells the home of a Dispatch that its attached worker took it up.
-type StartedItem struct {
-	Receipt Receipt `json:"receipt"`
-}

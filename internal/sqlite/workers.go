@@ -12,8 +12,8 @@ const (
 	workerPage   = `SELECT ` + workerCols + `, rid FROM workers WHERE rid < ? ORDER BY rid DESC LIMIT ?`
 
 	workerAttachment  = `SELECT ` + attachmentCols + ` FROM attachments WHERE worker = ? AND worker <> '' AND dispatch = ?`
-	workerAttachments = `SELECT ` + attachmentCols + ` FROM attachments INDEXED BY attachments_worker_open
-		WHERE worker = ? AND worker <> '' AND open = 1 ORDER BY rid`
+	workerAttachments = `SELECT ` + attachmentCols + `, rid FROM attachments INDEXED BY attachments_worker_open
+		WHERE worker = ? AND worker <> '' AND open = 1 AND rid > ? ORDER BY rid LIMIT ?`
 )
 
 var (
@@ -58,9 +58,9 @@ func (q querier) WorkerAttachment(w hub.WorkerID, d hub.DispatchID) (hub.Attachm
 }
 
 // WorkerAttachments implements store.WorkerReader.
-func (q querier) WorkerAttachments(w hub.WorkerID) ([]hub.Attachment, error) {
-	as, err := all(q, scanAttachment, workerAttachments, w)
-	return as, wrap(err, "reading what %s has", w)
+func (q querier) WorkerAttachments(w hub.WorkerID, p store.Page) ([]hub.Attachment, int64, error) {
+	as, next, err := paged(q, scanAttachment, p.Limit, workerAttachments, w, p.Before)
+	return as, next, wrap(err, "reading what %s has", w)
 }
 
 // PutWorker implements store.Workers.

@@ -13,8 +13,9 @@ type WorkerReader interface {
 	// WorkerAttachment is the attachment of a Dispatch if it was given to the
 	// worker, ended or not.
 	WorkerAttachment(hub.WorkerID, hub.DispatchID) (hub.Attachment, bool, error)
-	// WorkerAttachments are the worker's that have not ended, oldest first.
-	WorkerAttachments(hub.WorkerID) ([]hub.Attachment, error)
+	// WorkerAttachments are the worker's that have not ended, oldest first:
+	// Page.Before counts upwards, rows after it.
+	WorkerAttachments(hub.WorkerID, Page) (as []hub.Attachment, next int64, err error)
 }
 
 // Workers keeps identities. Names are unique among those that are not revoked.

@@ -45,12 +45,18 @@ func assigned(f *fixture) {
 	f.view(func(rx store.Rx) error {
 		_, ok, err := rx.WorkerAttachment("w", other.Dispatch)
 		_, managed, merr := rx.WorkerAttachment("", none.Dispatch)
-		return first(same(f, []hub.Attachment{one, two})(rx.WorkerAttachments("w")), same(f, []hub.Attachment(nil))(rx.WorkerAttachments("")),
-			found(f, ended)(rx.WorkerAttachment("w", ended.Dispatch)), f.absent("another worker's", ok, err), f.absent("nobody's", managed, merr))
+		equal(f, []hub.Attachment{one, two}, f.assigned(rx, "w"))
+		equal(f, []hub.Attachment(nil), f.assigned(rx, ""))
+		return first(found(f, ended)(rx.WorkerAttachment("w", ended.Dispatch)), f.absent("another worker's", ok, err), f.absent("nobody's", managed, merr))
 	})
 	one.ExitDone = true
 	f.update(func(tx store.Tx) error { return tx.SaveAttachment(one) })
-	f.view(func(rx store.Rx) error { return same(f, []hub.Attachment{two})(rx.WorkerAttachments("w")) })
+	f.view(func(rx store.Rx) error { equal(f, []hub.Attachment{two}, f.assigned(rx, "w")); return nil })
+}
+
+func (f *fixture) assigned(rx store.Rx, w hub.WorkerID) []hub.Attachment {
+	f.Helper()
+	return pages(f, 0, func(p store.Page) ([]hub.Attachment, int64, error) { return rx.WorkerAttachments(w, p) })
 }
 
 func sessions(f *fixture) {

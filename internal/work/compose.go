@@ -13,7 +13,7 @@ import (
 func (s *Service) newAttachment(p place, in hub.PeerStart, home hub.PeerID, key hub.RequestID) hub.Attachment {
 	return hub.Attachment{
 		Dispatch: in.Dispatch, Task: in.Task, Run: in.Run, Home: home, Request: key, Spec: in.Spec,
-		Capability: hub.CapActive, Terminal: hub.NewTerminalID(), Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent,
+		Capability: hub.CapActive, Session: sessionOf(in), Terminal: hub.NewTerminalID(), Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent,
 		Receipt: hub.Receipt{
 			Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 			Stage: hub.StageAccepted, Server: hub.Server{Name: s.Name}, Setup: p.setup, TimeoutMS: startTimeout(in.Spec).Milliseconds(),

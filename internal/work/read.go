@@ -90,6 +90,9 @@ func (s *Service) page(ctx context.Context, a hub.Attachment, q OutputQuery) (hu
 		OwnerEpoch: s.Epoch, Status: hub.OutputStatus{Terminal: obs.Process}, Warnings: []string{},
 		Terminal: hub.TerminalText{Text: withoutEscapes(redact(tail.Data)), Truncated: tail.Truncated},
 	}
+	if a.Attached() {
+		page.Warnings = append(page.Warnings, "an attached worker's output is not seen by any hub; see what it reports")
+	}
 	if q.Source != "terminal" {
 		reason := "session_not_reported"
 		page.FallbackReason = &reason

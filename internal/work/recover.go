@@ -32,6 +32,9 @@ func (s *Service) Recover(ctx context.Context) error {
 // recover brings one attachment up to date: its capability file, its start, its
 // process.
 func (s *Service) recover(ctx context.Context, a hub.Attachment) error {
+	if a.Attached() {
+		return nil // nothing of it was under way here
+	}
 	release, err := s.hands.take(ctx, attempt{a.Home, a.Dispatch})
 	if err != nil {
 		return err
@@ -134,6 +137,9 @@ func demoteOne(tx store.Tx, d hub.Dispatch) error {
 		r, err := tx.StartReceipt(d.ID)
 		if err != nil {
 			return err
+		}
+		if r.Queued() {
+			return nil // it waits for its attached worker, as before
 		}
 		r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, "the hub was restarted during the start"
 		r.NextCommands = inspectCommands(d.ID)

@@ -77,6 +77,8 @@ type Agents interface {
 	Grace(agent string) time.Duration
 	// Plan writes the prompt files and returns what to start.
 	Plan(Launch) (hub.LaunchSpec, error)
+	// Preamble tells an attached worker how to report.
+	Preamble(hub.TaskID, hub.DispatchID) string
 }
 
 // Remote asks a peer as the owner of a Dispatch. An error that is
@@ -113,6 +115,8 @@ type Config struct {
 	AnswerLost func(error) bool
 	// LinkUp reports whether the relay link to a peer is up.
 	LinkUp func(hub.PeerID) bool
+	// Listening reports whether somebody waits on a mailbox.
+	Listening func(hub.Box) bool
 	// Spawn runs a function in a goroutine with an owner; false when stopping.
 	Spawn func(func(context.Context)) bool
 	// Name, Bin, Workers and PerAgent are this hub's name, its program's
@@ -136,8 +140,9 @@ type Bus interface {
 // Service is the effects' use-cases. Its methods are safe for concurrent use.
 type Service struct {
 	Config
-	hands hands
-	beats beats
+	hands   hands
+	beats   beats
+	workers presences
 }
 
 // New makes a Service; it starts nothing.

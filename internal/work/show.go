@@ -78,16 +78,15 @@ func (s *Service) settled(ctx context.Context, a hub.Attachment) (hub.Attachment
 
 // observe is the owner's present word on a worker, and the worker's own.
 func (s *Service) observe(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
+	if a.Attached() {
+		return s.observeAttached(a), nil
+	}
 	obs, err := s.look(ctx, a)
 	return s.present(a, obs), err
 }
 
 func (s *Service) look(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
-	obs := hub.Observation{
-		Link: "local", Process: hub.Unverifiable, Attachment: "present", LastReportAt: a.LastReportAt, WaitingFor: "unknown",
-		StartState: a.Receipt.State, FailedStage: a.Receipt.FailedStage, LastError: a.Receipt.LastError, Stage: a.Receipt.Stage,
-		ObservedAt: hub.MicrosOf(time.Now()),
-	}
+	obs := known(a)
 	if a.Process == nil {
 		if a.ExitDone {
 			obs.Process = hub.Exited
@@ -104,6 +103,15 @@ func (s *Service) look(ctx context.Context, a hub.Attachment) (hub.Observation, 
 		obs.WaitingFor = "none"
 	}
 	return obs, nil
+}
+
+// known is what the owner's record alone says of a worker.
+func known(a hub.Attachment) hub.Observation {
+	return hub.Observation{
+		Link: "local", Process: hub.Unverifiable, Attachment: "present", LastReportAt: a.LastReportAt, WaitingFor: "unknown",
+		StartState: a.Receipt.State, FailedStage: a.Receipt.FailedStage, LastError: a.Receipt.LastError, Stage: a.Receipt.Stage,
+		ObservedAt: hub.MicrosOf(time.Now()),
+	}
 }
 
 // inspect asks the peer that owns the Dispatch and records what it proves.

@@ -123,7 +123,7 @@ func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p pl
 
 // roomHere refuses a start over this hub's limits.
 func (s *Service) roomHere(tx store.AttachmentReader, agent string) error {
-	if err := roomUnder(tx, s.Workers, "this hub", func(hub.Attachment) bool { return true }); err != nil {
+	if err := roomUnder(tx, s.Workers, "this hub", func(a hub.Attachment) bool { return !a.Attached() }); err != nil {
 		return err
 	}
 	return roomUnder(tx, s.PerAgent[agent], "this hub, of "+agent+",", func(a hub.Attachment) bool { return a.Spec.Agent == agent })
@@ -134,6 +134,10 @@ func (s *Service) roomFor(tx store.AttachmentReader, peer hub.Peer, agent string
 	if err := s.roomHere(tx, agent); err != nil {
 		return err
 	}
+	return roomGranted(tx, peer)
+}
+
+func roomGranted(tx store.AttachmentReader, peer hub.Peer) error {
 	return roomUnder(tx, peer.Grants.MaxWorkers, "the grant of this peer", func(a hub.Attachment) bool { return a.Home == peer.ID })
 }
 
@@ -229,7 +233,10 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 		t, err := rx.Task(in.Task)
 		*body = hub.PeerStart{
 			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec,
-			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Contract: hub.ContractFederation,
+			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Contract: hub.ContractFederation, RetryOf: in.RetryOf,
+		}
+		if err == nil {
+			body.Attempt, err = attempts(rx, t.ID)
 		}
 		return err
 	})
@@ -279,6 +286,7 @@ func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, pee
 	begun := hub.Receipt{
 		Run: body.Run, Task: body.Task, Dispatch: body.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 		Stage: hub.StageAttachRequested, Server: server, TimeoutMS: startTimeout(in.Spec).Milliseconds(), Setup: notApplicable,
+		Worker:  in.Spec.Worker,
 		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: []hub.Default{}, NextCommands: [][]string{}, Warnings: []string{},
 	}
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
@@ -353,6 +361,8 @@ func about(got, begun hub.Receipt) bool {
 func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.Receipt, err error, how sending) (hub.Receipt, error) {
 	r, ev := begun, hub.EvStartFailed
 	switch {
+	case err == nil && got.Queued():
+		return s.queued(ctx, d, begun, got)
 	case err == nil:
 		r, ev = ownersReceipt(got, d), eventOf(got)
 	case s.mayHaveStarted(err, how):

@@ -75,6 +75,7 @@ func (m *machine) hubOf(st store.Store) *work.Service {
 		Store: st, Gate: receipt.NewGate(st, jobs.Go), Terminals: m.terms, Git: m.trees, Agents: launchers{}, Authority: authority{},
 		Bus: m.bus, Spawn: jobs.Go, Name: "mac", Bin: "/bin/wavehub", StoreID: "store_1", Epoch: 1, Log: slog.New(slog.DiscardHandler),
 		AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false },
+		Listening: func(hub.Box) bool { return false },
 	})
 }
 
@@ -272,6 +273,10 @@ func (launchers) Completion(name string) (string, error) {
 func (launchers) Grace(string) time.Duration { return time.Second }
 func (launchers) Plan(l work.Launch) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: l.Terminal, Argv: []string{"/bin/sh"}, Dir: l.Dir}, nil
+}
+
+func (launchers) Preamble(_ hub.TaskID, id hub.DispatchID) string {
+	return "how to report " + string(id)
 }
 
 type authority struct{}
