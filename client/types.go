@@ -13,6 +13,8 @@ type (
 	Commands                = api.Commands
 	Default                 = api.Default
 	Dispatch                = api.Dispatch
+	DispatchCreate          = api.DispatchCreate
+	DispatchCreateReports   = api.DispatchCreateReports
 	DispatchDetail          = api.DispatchDetail
 	DispatchPage            = api.DispatchPage
 	DispatchState           = api.DispatchState
@@ -36,11 +38,15 @@ type (
 	Mutation                = api.Mutation
 	Observation             = api.Observation
 	OutputPage              = api.OutputPage
+	OwnDispatch             = api.OwnDispatch
+	OwnDispatchPage         = api.OwnDispatchPage
 	Peer                    = api.Peer
 	PeerAdd                 = api.PeerAdd
 	PeerDetail              = api.PeerDetail
 	PeerPage                = api.PeerPage
 	PeerResult              = api.PeerResult
+	Presence                = api.Presence
+	PresenceResult          = api.PresenceResult
 	Problem                 = api.Problem
 	ProblemRetry            = api.ProblemRetry
 	QuestionPage            = api.QuestionPage
@@ -60,6 +66,9 @@ type (
 	RunPage                 = api.RunPage
 	SendResult              = api.SendResult
 	Server                  = api.Server
+	Session                 = api.Session
+	SessionOnly             = api.SessionOnly
+	SessionResult           = api.SessionResult
 	Setup                   = api.Setup
 	StartReceipt            = api.StartReceipt
 	StopResult              = api.StopResult
@@ -74,6 +83,12 @@ type (
 	TaskUpdate              = api.TaskUpdate
 	TaskUpdateState         = api.TaskUpdateState
 	VerdictResult           = api.VerdictResult
+	WorkerDispatch          = api.WorkerDispatch
+	WorkerIdentity          = api.WorkerIdentity
+	WorkerPage              = api.WorkerPage
+	WorkerRegistered        = api.WorkerRegistered
+	WorkerResult            = api.WorkerResult
+	WorkerShown             = api.WorkerShown
 	WorkerStart             = api.WorkerStart
 	WorkerStartReports      = api.WorkerStartReports
 	WorkerStartSetup        = api.WorkerStartSetup

@@ -39,6 +39,7 @@ type testTokens struct{}
 func (testTokens) Consumer(r hub.RunID, g int64) string {
 	return keystore.DeriveToken(testKey, "whc_", "consumer", string(r), g)
 }
+func (testTokens) Worker(id hub.WorkerID) string    { return tokenOf("whw_", string(id)) }
 func (testTokens) Sum(s string) string              { return keystore.TokenSum(s) }
 func (testTokens) CheckToken(prefix, s string) bool { return keystore.CheckToken(prefix, s) }
 func tokenOf(prefix, name string) string {
@@ -123,14 +124,16 @@ func (b waitBus) Subscribe(topic, key string) (<-chan struct{}, func()) {
 
 func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 	spawn := func(fn func(context.Context)) bool { return g.Go(fn) }
+	mailboxes := &mail.Service{Store: w.store, Access: dispatch.Access{}, Bus: waitBus{bus, w.waits}, Draining: w.draining}
 	services := work.New(work.Config{
 		Store: w.store, Gate: receipt.NewGate(w.store, spawn), Terminals: w.terminal, Git: fakeGit{}, Agents: fakeAgents{},
 		Remote: nil, Authority: fakeAuthority{w.t.TempDir()}, Bus: bus, Spawn: spawn, Name: "test", StoreID: "store", Epoch: 1,
 		AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false }, Log: slog.New(slog.DiscardHandler),
+		Listening: mailboxes.Listening,
 	})
 	return Config{
-		Runs: &run.Service{Store: w.store, Tokens: testTokens{}}, Dispatch: &dispatch.Service{Store: w.store},
-		Mail: &mail.Service{Store: w.store, Access: dispatch.Access{}, Bus: waitBus{bus, w.waits}, Draining: w.draining},
+		Runs: &run.Service{Store: w.store, Tokens: testTokens{}}, Dispatch: &dispatch.Service{Store: w.store, Tokens: testTokens{}},
+		Mail: mailboxes,
 		Work: services, Store: w.store, Peers: w.peers, Tokens: testTokens{}, CursorKey: testKey,
 		Hub:    Info{HubID: "hub_test", Name: "test", StartedAt: 1},
 		APITLS: serverTLS(w.t, "api"), PeerTLS: serverTLS(w.t, "peer"), Log: slog.New(w.log),
@@ -344,7 +347,8 @@ func (fakeAgents) Completion(agent string) (string, error) {
 	}
 	return "report", nil
 }
-func (fakeAgents) Grace(string) time.Duration { return time.Millisecond }
+func (fakeAgents) Grace(string) time.Duration                 { return time.Millisecond }
+func (fakeAgents) Preamble(hub.TaskID, hub.DispatchID) string { return "how to report" }
 func (fakeAgents) Plan(l work.Launch) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: l.Terminal}, nil
 }

@@ -16,6 +16,7 @@ const (
 	worker // the capability of a Dispatch
 	peer
 	strangers // a key that is not paired
+	attached  // the identity of an attached worker
 )
 
 // String lists the kinds for people.
@@ -24,7 +25,7 @@ func (k kinds) String() string {
 	for _, n := range []struct {
 		kind kinds
 		name string
-	}{{anyone, "everybody"}, {operator, "operator"}, {reader, "reader"}, {worker, "a Dispatch's worker"}, {peer, "a paired hub"}, {strangers, "a hub that pairs"}} {
+	}{{anyone, "everybody"}, {operator, "operator"}, {reader, "reader"}, {worker, "a Dispatch's worker"}, {peer, "a paired hub"}, {strangers, "a hub that pairs"}, {attached, "an attached worker"}} {
 		if k&n.kind != 0 {
 			names = append(names, n.name)
 		}
@@ -59,21 +60,33 @@ var apiScopes = map[string]kinds{
 	"getDispatch":    reads,
 	"stopWorker":     operator,
 	"abandonWorker":  operator,
+	"createDispatch": operator,
 	"readOutput":     reads,
 
-	"sendMessage":  operator | worker,
-	"sendMessages": operator | worker,
-	"getMessage":   reads | worker,
-	"replyMessage": operator,
-	"getAnswer":    worker,
-	"getVerdict":   worker,
-	"checkMailbox": operator | worker,
-	"listMailbox":  reads | worker,
+	"registerWorker":    operator,
+	"listWorkers":       reads,
+	"drainWorker":       operator,
+	"revokeWorker":      operator,
+	"attachWorker":      attached,
+	"putPresence":       attached,
+	"listOwnDispatches": attached,
+	"getSession":        reads | worker | attached,
+	"updateSession":     operator | worker | attached,
+
+	"sendMessage":   operator | worker | attached,
+	"sendMessages":  operator | worker | attached,
+	"getMessage":    reads | worker | attached,
+	"replyMessage":  operator,
+	"getAnswer":     worker | attached,
+	"getVerdict":    worker | attached,
+	"checkMailbox":  operator | worker | attached,
+	"listMailbox":   reads | worker | attached,
+	"streamMailbox": reads | worker | attached,
 
 	"listQuestions": reads,
 	"putHeartbeat":  worker,
 
-	"getRequest": reads | worker,
+	"getRequest": reads | worker | attached,
 	"expandId":   reads,
 
 	"addRepo":       operator,
@@ -105,6 +118,8 @@ func kindOf(p hub.Principal) kinds {
 		return reader
 	case hub.DispatchCap:
 		return worker
+	case hub.AttachedWorker:
+		return attached
 	case hub.PeerKey:
 		return peer
 	case hub.Engine, hub.SystemPrincipal:

@@ -76,6 +76,8 @@ const (
 func (a *app) mailbox(ctx context.Context, s *session, choice string) (string, error) {
 	inDispatch := s.dispatch != nil
 	switch {
+	case choice == "" && s.turn() != "", choice == boxDispatch && s.turn() != "":
+		return "", usage("mailbox", "an attached worker's mail goes to its loop, which appends that of this turn to the file %s names", envMail)
 	case choice == "" && inDispatch && consumerGiven():
 		return "", a.ambiguous()
 	case choice == "" && inDispatch && a.flags.run != "":

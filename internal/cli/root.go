@@ -26,7 +26,8 @@ func (a *app) root() *cobra.Command {
 	a.globalFlags(root.PersistentFlags())
 	root.AddCommand(
 		a.serveCommand(), a.superviseCommand(), a.versionCommand(), a.statusCommand(), a.configCommand(),
-		a.runCommand(), a.taskCommand(), a.workerCommand(),
+		a.runCommand(), a.taskCommand(), a.workerCommand(), a.dispatchCommand(),
+		a.workerIdentityCommand(), a.attachCommand(), a.sessionCommand(),
 		a.sendCommand(), a.doneCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(), a.requestCommand(),
 		a.peerCommand(), a.repoCommand(), a.worktreeCommand(),
 	)

@@ -37,6 +37,24 @@ func (e BindingSecretState) Valid() bool {
 	}
 }
 
+// Defines values for DispatchCreateReports.
+const (
+	DispatchReportsHistory DispatchCreateReports = "history"
+	DispatchReportsInbox   DispatchCreateReports = "inbox"
+)
+
+// Valid indicates whether the value is a known member of the DispatchCreateReports enum.
+func (e DispatchCreateReports) Valid() bool {
+	switch e {
+	case DispatchReportsHistory:
+		return true
+	case DispatchReportsInbox:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DispatchState.
 const (
 	DispatchStateAbandoned    DispatchState = "abandoned"
@@ -622,6 +640,30 @@ func (e OutputPageSource) Valid() bool {
 	}
 }
 
+// Defines values for OwnDispatchCapability.
+const (
+	OwnDispatchCapabilityActive   OwnDispatchCapability = "active"
+	OwnDispatchCapabilityFenced   OwnDispatchCapability = "fenced"
+	OwnDispatchCapabilityReported OwnDispatchCapability = "reported"
+	OwnDispatchCapabilitySettled  OwnDispatchCapability = "settled"
+)
+
+// Valid indicates whether the value is a known member of the OwnDispatchCapability enum.
+func (e OwnDispatchCapability) Valid() bool {
+	switch e {
+	case OwnDispatchCapabilityActive:
+		return true
+	case OwnDispatchCapabilityFenced:
+		return true
+	case OwnDispatchCapabilityReported:
+		return true
+	case OwnDispatchCapabilitySettled:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PeerRole.
 const (
 	PeerRoleHome   PeerRole = "home"
@@ -913,6 +955,24 @@ func (e SentMessageState) Valid() bool {
 	}
 }
 
+// Defines values for SessionStatus.
+const (
+	SessionStatusClosed SessionStatus = "closed"
+	SessionStatusOpen   SessionStatus = "open"
+)
+
+// Valid indicates whether the value is a known member of the SessionStatus enum.
+func (e SessionStatus) Valid() bool {
+	switch e {
+	case SessionStatusClosed:
+		return true
+	case SessionStatusOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SetupState.
 const (
 	SetupStateFailed        SetupState = "failed"
@@ -1084,6 +1144,66 @@ func (e TaskUpdateState) Valid() bool {
 	}
 }
 
+// Defines values for WorkerDispatchCapability.
+const (
+	WorkerDispatchCapabilityActive   WorkerDispatchCapability = "active"
+	WorkerDispatchCapabilityFenced   WorkerDispatchCapability = "fenced"
+	WorkerDispatchCapabilityReported WorkerDispatchCapability = "reported"
+	WorkerDispatchCapabilitySettled  WorkerDispatchCapability = "settled"
+)
+
+// Valid indicates whether the value is a known member of the WorkerDispatchCapability enum.
+func (e WorkerDispatchCapability) Valid() bool {
+	switch e {
+	case WorkerDispatchCapabilityActive:
+		return true
+	case WorkerDispatchCapabilityFenced:
+		return true
+	case WorkerDispatchCapabilityReported:
+		return true
+	case WorkerDispatchCapabilitySettled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkerRegisteredWorkerSecretState.
+const (
+	WorkerRegisteredWorkerSecretStateRevoked WorkerRegisteredWorkerSecretState = "revoked"
+)
+
+// Valid indicates whether the value is a known member of the WorkerRegisteredWorkerSecretState enum.
+func (e WorkerRegisteredWorkerSecretState) Valid() bool {
+	switch e {
+	case WorkerRegisteredWorkerSecretStateRevoked:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkerShownPresenceState.
+const (
+	Deaf    WorkerShownPresenceState = "deaf"
+	Offline WorkerShownPresenceState = "offline"
+	Online  WorkerShownPresenceState = "online"
+)
+
+// Valid indicates whether the value is a known member of the WorkerShownPresenceState enum.
+func (e WorkerShownPresenceState) Valid() bool {
+	switch e {
+	case Deaf:
+		return true
+	case Offline:
+		return true
+	case Online:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkerStartReports.
 const (
 	History WorkerStartReports = "history"
@@ -1117,6 +1237,27 @@ func (e WorkerStartSetup) Valid() bool {
 	case WorkerStartSetupRun:
 		return true
 	case WorkerStartSetupSkip:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkerState.
+const (
+	WorkerStateActive   WorkerState = "active"
+	WorkerStateDraining WorkerState = "draining"
+	WorkerStateRevoked  WorkerState = "revoked"
+)
+
+// Valid indicates whether the value is a known member of the WorkerState enum.
+func (e WorkerState) Valid() bool {
+	switch e {
+	case WorkerStateActive:
+		return true
+	case WorkerStateDraining:
+		return true
+	case WorkerStateRevoked:
 		return true
 	default:
 		return false
@@ -1254,6 +1395,26 @@ type Dispatch struct {
 	State      DispatchState `json:"state"`
 	TaskId     string        `json:"task_id"`
 }
+
+// DispatchCreate defines model for DispatchCreate.
+type DispatchCreate struct {
+	DryRun bool `json:"dry_run,omitempty"`
+
+	// Inject Write the preamble into the terminal; terminals only.
+	Inject  bool                  `json:"inject,omitempty"`
+	NoWait  bool                  `json:"no_wait,omitempty"`
+	Reports DispatchCreateReports `json:"reports,omitempty"`
+	RetryOf string                `json:"retry_of,omitempty"`
+
+	// TimeoutMs How long to wait until it is taken up; default 60000.
+	TimeoutMs int64 `json:"timeout_ms,omitempty"`
+
+	// To worker:NAME, worker:NAME@PEER or terminal:ID
+	To string `json:"to"`
+}
+
+// DispatchCreateReports defines model for DispatchCreate.Reports.
+type DispatchCreateReports string
 
 // DispatchDetail defines model for DispatchDetail.
 type DispatchDetail struct {
@@ -1412,7 +1573,9 @@ type MessageOnlyDelivery string
 
 // MessageSend defines model for MessageSend.
 type MessageSend struct {
-	Body          string   `json:"body,omitempty"`
+	Body string `json:"body,omitempty"`
+
+	// DispatchId Of a worker_done; of any message of an attached worker that has several Dispatches.
 	DispatchId    string   `json:"dispatch_id,omitempty"`
 	FilesModified []string `json:"files_modified,omitempty"`
 	Milestone     string   `json:"milestone,omitempty"`
@@ -1500,6 +1663,33 @@ type OutputPage struct {
 // OutputPageSource defines model for OutputPage.Source.
 type OutputPageSource string
 
+// OwnDispatch defines model for OwnDispatch.
+type OwnDispatch struct {
+	// BackendCtx What the worker keeps with the session; null for nothing.
+	BackendCtx json.RawMessage       `json:"backend_ctx"`
+	Capability OwnDispatchCapability `json:"capability"`
+
+	// Delivered A check has returned its session_start. If not, it comes by mail: do not begin it before.
+	Delivered  bool   `json:"delivered"`
+	DispatchId string `json:"dispatch_id"`
+
+	// Payload That of its session_start.
+	Payload   json.RawMessage `json:"payload"`
+	RunId     string          `json:"run_id"`
+	SessionId string          `json:"session_id"`
+	TakenUp   bool            `json:"taken_up"`
+	TaskId    string          `json:"task_id"`
+}
+
+// OwnDispatchCapability defines model for OwnDispatch.Capability.
+type OwnDispatchCapability string
+
+// OwnDispatchPage defines model for OwnDispatchPage.
+type OwnDispatchPage struct {
+	Dispatches []OwnDispatch `json:"dispatches"`
+	NextCursor *string       `json:"next_cursor"`
+}
+
 // Peer defines model for Peer.
 type Peer struct {
 	Addresses   []string  `json:"addresses"`
@@ -1562,6 +1752,23 @@ type PeerPage struct {
 type PeerResult struct {
 	Mutation Mutation `json:"mutation"`
 	Peer     Peer     `json:"peer"`
+}
+
+// Presence defines model for Presence.
+type Presence struct {
+	// Dispatches What the worker works on now.
+	Dispatches []string `json:"dispatches,omitempty"`
+
+	// Usage What that has cost so far, at most 4 KiB as JSON.
+	Usage json.RawMessage `json:"usage,omitempty"`
+}
+
+// PresenceResult defines model for PresenceResult.
+type PresenceResult struct {
+	At string `json:"at"`
+
+	// Dispatches Those named that are the worker's and have not ended.
+	Dispatches []string `json:"dispatches"`
 }
 
 // Problem defines model for Problem.
@@ -1780,6 +1987,45 @@ type Server struct {
 	PeerId *string `json:"peer_id"`
 }
 
+// Session defines model for Session.
+type Session struct {
+	// BackendCtx The worker's own words; null for none.
+	BackendCtx json.RawMessage `json:"backend_ctx"`
+	DispatchId string          `json:"dispatch_id"`
+
+	// Metadata What the start said.
+	Metadata json.RawMessage `json:"metadata"`
+
+	// Orchestrator The mailbox that the work is reported to.
+	Orchestrator string        `json:"orchestrator"`
+	SessionId    string        `json:"session_id"`
+	Status       SessionStatus `json:"status"`
+	UpdatedAt    string        `json:"updated_at"`
+
+	// Worker The identity of an attached worker; null for one that the hub started.
+	Worker *string `json:"worker"`
+}
+
+// SessionStatus defines model for Session.Status.
+type SessionStatus string
+
+// SessionOnly defines model for SessionOnly.
+type SessionOnly struct {
+	Session Session `json:"session"`
+}
+
+// SessionResult defines model for SessionResult.
+type SessionResult struct {
+	Mutation Mutation `json:"mutation"`
+	Session  Session  `json:"session"`
+}
+
+// SessionUpdate defines model for SessionUpdate.
+type SessionUpdate struct {
+	// BackendCtx Any JSON, at most 64 KiB when written without white space and escapes; null clears.
+	BackendCtx json.RawMessage `json:"backend_ctx"`
+}
+
 // Setup defines model for Setup.
 type Setup struct {
 	Effective     string     `json:"effective"`
@@ -1795,14 +2041,20 @@ type SetupState string
 
 // StartReceipt defines model for StartReceipt.
 type StartReceipt struct {
-	Defaults          []Default         `json:"defaults"`
-	DispatchId        string            `json:"dispatch_id"`
-	DispatchState     DispatchState     `json:"dispatch_state"`
-	Effects           []Resource        `json:"effects"`
-	FailedStage       *string           `json:"failed_stage"`
-	LastError         *string           `json:"last_error"`
-	Mutation          Mutation          `json:"mutation"`
-	NextCommands      Commands          `json:"next_commands"`
+	Defaults      []Default     `json:"defaults"`
+	DispatchId    string        `json:"dispatch_id"`
+	DispatchState DispatchState `json:"dispatch_state"`
+
+	// DryRun Nothing was begun: dispatch_id is empty.
+	DryRun       bool       `json:"dry_run,omitempty"`
+	Effects      []Resource `json:"effects"`
+	FailedStage  *string    `json:"failed_stage"`
+	LastError    *string    `json:"last_error"`
+	Mutation     Mutation   `json:"mutation"`
+	NextCommands Commands   `json:"next_commands"`
+
+	// Preamble How that worker is told to report.
+	Preamble          string            `json:"preamble,omitempty"`
 	ReadinessSource   *string           `json:"readiness_source"`
 	ResidualResources []Resource        `json:"residual_resources"`
 	RunId             string            `json:"run_id"`
@@ -1813,6 +2065,9 @@ type StartReceipt struct {
 	TaskId            string            `json:"task_id"`
 	TimeoutMs         int64             `json:"timeout_ms"`
 	Warnings          []string          `json:"warnings"`
+
+	// Worker The attached worker that the Dispatch was given to.
+	Worker string `json:"worker,omitempty"`
 }
 
 // StartReceiptState defines model for StartReceipt.State.
@@ -1926,6 +2181,90 @@ type WaitFailure struct {
 	Problem Problem `json:"problem"`
 }
 
+// WorkerDispatch defines model for WorkerDispatch.
+type WorkerDispatch struct {
+	// Capability fenced: a stop was asked for, or its home has ended it
+	Capability WorkerDispatchCapability `json:"capability"`
+	DispatchId string                   `json:"dispatch_id"`
+	RunId      string                   `json:"run_id"`
+	SessionId  string                   `json:"session_id"`
+	TakenUp    bool                     `json:"taken_up"`
+	TaskId     string                   `json:"task_id"`
+}
+
+// WorkerDispatchCapability fenced: a stop was asked for, or its home has ended it
+type WorkerDispatchCapability string
+
+// WorkerIdentity defines model for WorkerIdentity.
+type WorkerIdentity struct {
+	CreatedAt string `json:"created_at"`
+
+	// Generation Counts the loops that have taken the mailbox.
+	Generation int64       `json:"generation"`
+	Name       string      `json:"name"`
+	State      WorkerState `json:"state"`
+	WorkerId   string      `json:"worker_id"`
+}
+
+// WorkerPage defines model for WorkerPage.
+type WorkerPage struct {
+	NextCursor *string       `json:"next_cursor"`
+	Workers    []WorkerShown `json:"workers"`
+}
+
+// WorkerRegister defines model for WorkerRegister.
+type WorkerRegister struct {
+	Name string `json:"name"`
+}
+
+// WorkerRegistered defines model for WorkerRegistered.
+type WorkerRegistered struct {
+	Mutation Mutation `json:"mutation"`
+	Worker   struct {
+		CreatedAt   string                            `json:"created_at"`
+		Generation  int64                             `json:"generation"`
+		Name        string                            `json:"name"`
+		SecretState WorkerRegisteredWorkerSecretState `json:"secret_state,omitempty"`
+		State       WorkerState                       `json:"state"`
+
+		// Token whw_…; null once it is revoked, see secret_state
+		Token    *string `json:"token"`
+		WorkerId string  `json:"worker_id"`
+	} `json:"worker"`
+}
+
+// WorkerRegisteredWorkerSecretState defines model for WorkerRegistered.Worker.SecretState.
+type WorkerRegisteredWorkerSecretState string
+
+// WorkerResult defines model for WorkerResult.
+type WorkerResult struct {
+	Mutation Mutation       `json:"mutation"`
+	Worker   WorkerIdentity `json:"worker"`
+}
+
+// WorkerShown defines model for WorkerShown.
+type WorkerShown struct {
+	CreatedAt string `json:"created_at"`
+
+	// Dispatches The first 20 that have not ended.
+	Dispatches     []WorkerDispatch `json:"dispatches"`
+	Generation     int64            `json:"generation"`
+	MoreDispatches bool             `json:"more_dispatches"`
+	Name           string           `json:"name"`
+	Presence       struct {
+		AgeMs *int64  `json:"age_ms"`
+		At    *string `json:"at"`
+
+		// State online: it waits on its mailbox; deaf: it says that it lives, and does not wait
+		State WorkerShownPresenceState `json:"state"`
+	} `json:"presence"`
+	State    WorkerState `json:"state"`
+	WorkerId string      `json:"worker_id"`
+}
+
+// WorkerShownPresenceState online: it waits on its mailbox; deaf: it says that it lives, and does not wait
+type WorkerShownPresenceState string
+
 // WorkerStart defines model for WorkerStart.
 type WorkerStart struct {
 	Agent   string `json:"agent,omitempty"`
@@ -1957,6 +2296,9 @@ type WorkerStartReports string
 
 // WorkerStartSetup defines model for WorkerStart.Setup.
 type WorkerStartSetup string
+
+// WorkerState defines model for WorkerState.
+type WorkerState string
 
 // WorkerStop defines model for WorkerStop.
 type WorkerStop struct {
@@ -2009,11 +2351,17 @@ type MessageParam = string
 // RunParam defines model for RunParam.
 type RunParam = string
 
+// SessionParam defines model for SessionParam.
+type SessionParam = string
+
 // TaskParam defines model for TaskParam.
 type TaskParam = string
 
 // WaitMS defines model for WaitMS.
 type WaitMS = int64
+
+// WorkerParam defines model for WorkerParam.
+type WorkerParam = string
 
 // ListDispatchesParams defines parameters for ListDispatches.
 type ListDispatchesParams struct {
@@ -2057,6 +2405,9 @@ type StopWorkerParams struct {
 type CheckMailboxParams struct {
 	// IdempotencyKey req_… and 26 characters.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// WavehubGeneration Of an attached worker's loop, as attach returned it: a former loop is consumer_fenced. Absent: the present one.
+	WavehubGeneration *int64 `json:"Wavehub-Generation,omitempty"`
 }
 
 // ListMailboxParams defines parameters for ListMailbox.
@@ -2174,6 +2525,12 @@ type CreateTaskParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// UpdateSessionParams defines parameters for UpdateSession.
+type UpdateSessionParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // UpdateTaskParams defines parameters for UpdateTask.
 type UpdateTaskParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -2183,8 +2540,52 @@ type UpdateTaskParams struct {
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
+// CreateDispatchParams defines parameters for CreateDispatch.
+type CreateDispatchParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // StartWorkerParams defines parameters for StartWorker.
 type StartWorkerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListWorkersParams defines parameters for ListWorkers.
+type ListWorkersParams struct {
+	// Cursor next_cursor of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// RegisterWorkerParams defines parameters for RegisterWorker.
+type RegisterWorkerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AttachWorkerParams defines parameters for AttachWorker.
+type AttachWorkerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListOwnDispatchesParams defines parameters for ListOwnDispatches.
+type ListOwnDispatchesParams struct {
+	// Cursor next_cursor of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// DrainWorkerParams defines parameters for DrainWorker.
+type DrainWorkerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RevokeWorkerParams defines parameters for RevokeWorker.
+type RevokeWorkerParams struct {
 	// IdempotencyKey req_… and 26 characters.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -2237,11 +2638,32 @@ type BindRunJSONRequestBody = Empty
 // CreateTaskJSONRequestBody defines body for CreateTask for application/json ContentType.
 type CreateTaskJSONRequestBody = TaskCreate
 
+// UpdateSessionJSONRequestBody defines body for UpdateSession for application/json ContentType.
+type UpdateSessionJSONRequestBody = SessionUpdate
+
 // UpdateTaskJSONRequestBody defines body for UpdateTask for application/json ContentType.
 type UpdateTaskJSONRequestBody = TaskUpdate
 
+// CreateDispatchJSONRequestBody defines body for CreateDispatch for application/json ContentType.
+type CreateDispatchJSONRequestBody = DispatchCreate
+
 // StartWorkerJSONRequestBody defines body for StartWorker for application/json ContentType.
 type StartWorkerJSONRequestBody = WorkerStart
+
+// RegisterWorkerJSONRequestBody defines body for RegisterWorker for application/json ContentType.
+type RegisterWorkerJSONRequestBody = WorkerRegister
+
+// AttachWorkerJSONRequestBody defines body for AttachWorker for application/json ContentType.
+type AttachWorkerJSONRequestBody = Empty
+
+// PutPresenceJSONRequestBody defines body for PutPresence for application/json ContentType.
+type PutPresenceJSONRequestBody = Presence
+
+// DrainWorkerJSONRequestBody defines body for DrainWorker for application/json ContentType.
+type DrainWorkerJSONRequestBody = Empty
+
+// RevokeWorkerJSONRequestBody defines body for RevokeWorker for application/json ContentType.
+type RevokeWorkerJSONRequestBody = Empty
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -2432,6 +2854,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/mailboxes/{box}/messages (the `ListMailbox` operationId).
 	ListMailbox(ctx context.Context, box BoxParam, params *ListMailboxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StreamMailbox Wake-ups as server-sent events, without content; check for the mail.
+	//
+	// An event named mail, with data {}, says that mail waits or has come; one comes at once if some waits. A comment every 10 s says that the hub lives. Consumes nothing and is nobody's waiter.
+	//
+	// Corresponds with GET /v1/mailboxes/{box}/stream (the `StreamMailbox` operationId).
+	StreamMailbox(ctx context.Context, box BoxParam, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SendMessageWithBody Send a message or a report, or ask a question.
 	//
@@ -2626,6 +3055,25 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/runs/{run}/tasks (the `CreateTask` operationId).
 	CreateTask(ctx context.Context, run RunParam, params *CreateTaskParams, body CreateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetSession What a worker of this hub keeps between the Dispatches of one piece of work.
+	//
+	// Corresponds with GET /v1/sessions/{session} (the `GetSession` operationId).
+	GetSession(ctx context.Context, session SessionParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSessionWithBody Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+	UpdateSessionWithBody(ctx context.Context, session SessionParam, params *UpdateSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSession Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+	UpdateSession(ctx context.Context, session SessionParam, params *UpdateSessionParams, body UpdateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetTask One Task.
 	//
 	// Corresponds with GET /v1/tasks/{task} (the `GetTask` operationId).
@@ -2649,6 +3097,24 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
 	UpdateTask(ctx context.Context, task TaskParam, params *UpdateTaskParams, body UpdateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateDispatchWithBody Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+	//
+	// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+	CreateDispatchWithBody(ctx context.Context, task TaskParam, params *CreateDispatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDispatch Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+	//
+	// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+	CreateDispatch(ctx context.Context, task TaskParam, params *CreateDispatchParams, body CreateDispatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// StartWorkerWithBody Start a worker for the Task and wait until it is ready, failed or unknown.
 	//
 	// 201 with a receipt whose state is ready, failed or (with no_wait) starting; 202 with the same receipt when the outcome is unknown.
@@ -2666,6 +3132,90 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/tasks/{task}/workers (the `StartWorker` operationId).
 	StartWorker(ctx context.Context, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListWorkers Identities of attached workers, newest first, with their presence and what they have.
+	//
+	// Corresponds with GET /v1/workers (the `ListWorkers` operationId).
+	ListWorkers(ctx context.Context, params *ListWorkersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RegisterWorkerWithBody Mint the identity of an attached worker, with its token.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+	RegisterWorkerWithBody(ctx context.Context, params *RegisterWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RegisterWorker Mint the identity of an attached worker, with its token.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+	RegisterWorker(ctx context.Context, params *RegisterWorkerParams, body RegisterWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AttachWorkerWithBody Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+	AttachWorkerWithBody(ctx context.Context, params *AttachWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AttachWorker Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+	AttachWorker(ctx context.Context, params *AttachWorkerParams, body AttachWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListOwnDispatches The worker's live Dispatches, oldest first, with their session_start and backend_ctx.
+	//
+	// Corresponds with GET /v1/workers/self/dispatches (the `ListOwnDispatches` operationId).
+	ListOwnDispatches(ctx context.Context, params *ListOwnDispatchesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutPresenceWithBody Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+	PutPresenceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutPresence Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+	PutPresence(ctx context.Context, body PutPresenceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DrainWorkerWithBody Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+	DrainWorkerWithBody(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DrainWorker Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+	DrainWorker(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, body DrainWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeWorkerWithBody Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+	RevokeWorkerWithBody(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeWorker Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+	RevokeWorker(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, body RevokeWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWorktrees Worktrees that this hub made.
 	//
@@ -2959,6 +3509,23 @@ func (c *Client) CheckMailbox(ctx context.Context, box BoxParam, params *CheckMa
 // Corresponds with GET /v1/mailboxes/{box}/messages (the `ListMailbox` operationId).
 func (c *Client) ListMailbox(ctx context.Context, box BoxParam, params *ListMailboxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListMailboxRequest(c.Server, box, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StreamMailbox Wake-ups as server-sent events, without content; check for the mail.
+//
+// An event named mail, with data {}, says that mail waits or has come; one comes at once if some waits. A comment every 10 s says that the hub lives. Consumes nothing and is nobody's waiter.
+//
+// Corresponds with GET /v1/mailboxes/{box}/stream (the `StreamMailbox` operationId).
+func (c *Client) StreamMailbox(ctx context.Context, box BoxParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStreamMailboxRequest(c.Server, box)
 	if err != nil {
 		return nil, err
 	}
@@ -3452,6 +4019,55 @@ func (c *Client) CreateTask(ctx context.Context, run RunParam, params *CreateTas
 	return c.Client.Do(req)
 }
 
+// GetSession What a worker of this hub keeps between the Dispatches of one piece of work.
+//
+// Corresponds with GET /v1/sessions/{session} (the `GetSession` operationId).
+func (c *Client) GetSession(ctx context.Context, session SessionParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSessionRequest(c.Server, session)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSessionWithBody Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+func (c *Client) UpdateSessionWithBody(ctx context.Context, session SessionParam, params *UpdateSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSessionRequestWithBody(c.Server, session, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSession Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+func (c *Client) UpdateSession(ctx context.Context, session SessionParam, params *UpdateSessionParams, body UpdateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSessionRequest(c.Server, session, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetTask One Task.
 //
 // Corresponds with GET /v1/tasks/{task} (the `GetTask` operationId).
@@ -3505,6 +4121,44 @@ func (c *Client) UpdateTask(ctx context.Context, task TaskParam, params *UpdateT
 	return c.Client.Do(req)
 }
 
+// CreateDispatchWithBody Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+//
+// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+func (c *Client) CreateDispatchWithBody(ctx context.Context, task TaskParam, params *CreateDispatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDispatchRequestWithBody(c.Server, task, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDispatch Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+//
+// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+func (c *Client) CreateDispatch(ctx context.Context, task TaskParam, params *CreateDispatchParams, body CreateDispatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDispatchRequest(c.Server, task, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // StartWorkerWithBody Start a worker for the Task and wait until it is ready, failed or unknown.
 //
 // 201 with a receipt whose state is ready, failed or (with no_wait) starting; 202 with the same receipt when the outcome is unknown.
@@ -3533,6 +4187,210 @@ func (c *Client) StartWorkerWithBody(ctx context.Context, task TaskParam, params
 // Corresponds with POST /v1/tasks/{task}/workers (the `StartWorker` operationId).
 func (c *Client) StartWorker(ctx context.Context, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStartWorkerRequest(c.Server, task, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListWorkers Identities of attached workers, newest first, with their presence and what they have.
+//
+// Corresponds with GET /v1/workers (the `ListWorkers` operationId).
+func (c *Client) ListWorkers(ctx context.Context, params *ListWorkersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWorkersRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RegisterWorkerWithBody Mint the identity of an attached worker, with its token.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+func (c *Client) RegisterWorkerWithBody(ctx context.Context, params *RegisterWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRegisterWorkerRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RegisterWorker Mint the identity of an attached worker, with its token.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+func (c *Client) RegisterWorker(ctx context.Context, params *RegisterWorkerParams, body RegisterWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRegisterWorkerRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AttachWorkerWithBody Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+func (c *Client) AttachWorkerWithBody(ctx context.Context, params *AttachWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAttachWorkerRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AttachWorker Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+func (c *Client) AttachWorker(ctx context.Context, params *AttachWorkerParams, body AttachWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAttachWorkerRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListOwnDispatches The worker's live Dispatches, oldest first, with their session_start and backend_ctx.
+//
+// Corresponds with GET /v1/workers/self/dispatches (the `ListOwnDispatches` operationId).
+func (c *Client) ListOwnDispatches(ctx context.Context, params *ListOwnDispatchesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOwnDispatchesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutPresenceWithBody Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+func (c *Client) PutPresenceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutPresenceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutPresence Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+func (c *Client) PutPresence(ctx context.Context, body PutPresenceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutPresenceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DrainWorkerWithBody Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+func (c *Client) DrainWorkerWithBody(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDrainWorkerRequestWithBody(c.Server, worker, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DrainWorker Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+func (c *Client) DrainWorker(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, body DrainWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDrainWorkerRequest(c.Server, worker, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeWorkerWithBody Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+func (c *Client) RevokeWorkerWithBody(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeWorkerRequestWithBody(c.Server, worker, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeWorker Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+func (c *Client) RevokeWorker(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, body RevokeWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeWorkerRequest(c.Server, worker, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4138,6 +4996,17 @@ func NewCheckMailboxRequestWithBody(server string, box BoxParam, params *CheckMa
 
 		req.Header.Set("Idempotency-Key", headerParam0)
 
+		if params.WavehubGeneration != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Wavehub-Generation", *params.WavehubGeneration, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Wavehub-Generation", headerParam1)
+		}
+
 	}
 
 	return req, nil
@@ -4218,6 +5087,40 @@ func NewListMailboxRequest(server string, box BoxParam, params *ListMailboxParam
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewStreamMailboxRequest constructs an http.Request for the StreamMailbox method
+func NewStreamMailboxRequest(server string, box BoxParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "box", box, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/mailboxes/%s/stream", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -5270,6 +6173,100 @@ func NewCreateTaskRequestWithBody(server string, run RunParam, params *CreateTas
 	return req, nil
 }
 
+// NewGetSessionRequest constructs an http.Request for the GetSession method
+func NewGetSessionRequest(server string, session SessionParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session", session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateSessionRequest calls the generic UpdateSession builder with application/json body
+func NewUpdateSessionRequest(server string, session SessionParam, params *UpdateSessionParams, body UpdateSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateSessionRequestWithBody(server, session, params, "application/json", bodyReader)
+}
+
+// NewUpdateSessionRequestWithBody constructs an http.Request for the UpdateSession method, with any body, and a specified content type
+func NewUpdateSessionRequestWithBody(server string, session SessionParam, params *UpdateSessionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session", session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewGetTaskRequest constructs an http.Request for the GetTask method
 func NewGetTaskRequest(server string, task TaskParam) (*http.Request, error) {
 	var err error
@@ -5375,6 +6372,66 @@ func NewUpdateTaskRequestWithBody(server string, task TaskParam, params *UpdateT
 	return req, nil
 }
 
+// NewCreateDispatchRequest calls the generic CreateDispatch builder with application/json body
+func NewCreateDispatchRequest(server string, task TaskParam, params *CreateDispatchParams, body CreateDispatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateDispatchRequestWithBody(server, task, params, "application/json", bodyReader)
+}
+
+// NewCreateDispatchRequestWithBody constructs an http.Request for the CreateDispatch method, with any body, and a specified content type
+func NewCreateDispatchRequestWithBody(server string, task TaskParam, params *CreateDispatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "task", task, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tasks/%s/dispatches", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewStartWorkerRequest calls the generic StartWorker builder with application/json body
 func NewStartWorkerRequest(server string, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5403,6 +6460,388 @@ func NewStartWorkerRequestWithBody(server string, task TaskParam, params *StartW
 	}
 
 	operationPath := fmt.Sprintf("/v1/tasks/%s/workers", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewListWorkersRequest constructs an http.Request for the ListWorkers method
+func NewListWorkersRequest(server string, params *ListWorkersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRegisterWorkerRequest calls the generic RegisterWorker builder with application/json body
+func NewRegisterWorkerRequest(server string, params *RegisterWorkerParams, body RegisterWorkerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRegisterWorkerRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewRegisterWorkerRequestWithBody constructs an http.Request for the RegisterWorker method, with any body, and a specified content type
+func NewRegisterWorkerRequestWithBody(server string, params *RegisterWorkerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewAttachWorkerRequest calls the generic AttachWorker builder with application/json body
+func NewAttachWorkerRequest(server string, params *AttachWorkerParams, body AttachWorkerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAttachWorkerRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAttachWorkerRequestWithBody constructs an http.Request for the AttachWorker method, with any body, and a specified content type
+func NewAttachWorkerRequestWithBody(server string, params *AttachWorkerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers/self/attach")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewListOwnDispatchesRequest constructs an http.Request for the ListOwnDispatches method
+func NewListOwnDispatchesRequest(server string, params *ListOwnDispatchesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers/self/dispatches")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutPresenceRequest calls the generic PutPresence builder with application/json body
+func NewPutPresenceRequest(server string, body PutPresenceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutPresenceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPutPresenceRequestWithBody constructs an http.Request for the PutPresence method, with any body, and a specified content type
+func NewPutPresenceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers/self/presence")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDrainWorkerRequest calls the generic DrainWorker builder with application/json body
+func NewDrainWorkerRequest(server string, worker WorkerParam, params *DrainWorkerParams, body DrainWorkerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDrainWorkerRequestWithBody(server, worker, params, "application/json", bodyReader)
+}
+
+// NewDrainWorkerRequestWithBody constructs an http.Request for the DrainWorker method, with any body, and a specified content type
+func NewDrainWorkerRequestWithBody(server string, worker WorkerParam, params *DrainWorkerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "worker", worker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers/%s/drain", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewRevokeWorkerRequest calls the generic RevokeWorker builder with application/json body
+func NewRevokeWorkerRequest(server string, worker WorkerParam, params *RevokeWorkerParams, body RevokeWorkerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRevokeWorkerRequestWithBody(server, worker, params, "application/json", bodyReader)
+}
+
+// NewRevokeWorkerRequestWithBody constructs an http.Request for the RevokeWorker method, with any body, and a specified content type
+func NewRevokeWorkerRequestWithBody(server string, worker WorkerParam, params *RevokeWorkerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "worker", worker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers/%s/revoke", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -5681,6 +7120,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/mailboxes/{box}/messages (the `ListMailbox` operationId).
 	ListMailboxWithResponse(ctx context.Context, box BoxParam, params *ListMailboxParams, reqEditors ...RequestEditorFn) (*ListMailboxResponse, error)
 
+	// StreamMailboxWithResponse Wake-ups as server-sent events, without content; check for the mail.
+	//
+	// An event named mail, with data {}, says that mail waits or has come; one comes at once if some waits. A comment every 10 s says that the hub lives. Consumes nothing and is nobody's waiter.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/mailboxes/{box}/stream (the `StreamMailbox` operationId).
+	StreamMailboxWithResponse(ctx context.Context, box BoxParam, reqEditors ...RequestEditorFn) (*StreamMailboxResponse, error)
+
 	// SendMessageWithBodyWithResponse Send a message or a report, or ask a question.
 	//
 	// A Dispatch's credential decides sender and recipient: to is refused. Reports (worker_done) need task_id, dispatch_id and outcome. A question waits for its answer with GET …/answer.
@@ -5896,6 +7344,27 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/runs/{run}/tasks (the `CreateTask` operationId).
 	CreateTaskWithResponse(ctx context.Context, run RunParam, params *CreateTaskParams, body CreateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTaskResponse, error)
 
+	// GetSessionWithResponse What a worker of this hub keeps between the Dispatches of one piece of work.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/sessions/{session} (the `GetSession` operationId).
+	GetSessionWithResponse(ctx context.Context, session SessionParam, reqEditors ...RequestEditorFn) (*GetSessionResponse, error)
+
+	// UpdateSessionWithBodyWithResponse Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+	UpdateSessionWithBodyWithResponse(ctx context.Context, session SessionParam, params *UpdateSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSessionResponse, error)
+
+	// UpdateSessionWithResponse Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+	UpdateSessionWithResponse(ctx context.Context, session SessionParam, params *UpdateSessionParams, body UpdateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSessionResponse, error)
+
 	// GetTaskWithResponse One Task.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -5921,6 +7390,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
 	UpdateTaskWithResponse(ctx context.Context, task TaskParam, params *UpdateTaskParams, body UpdateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateTaskResponse, error)
 
+	// CreateDispatchWithBodyWithResponse Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+	//
+	// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+	CreateDispatchWithBodyWithResponse(ctx context.Context, task TaskParam, params *CreateDispatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDispatchResponse, error)
+
+	// CreateDispatchWithResponse Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+	//
+	// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+	CreateDispatchWithResponse(ctx context.Context, task TaskParam, params *CreateDispatchParams, body CreateDispatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDispatchResponse, error)
+
 	// StartWorkerWithBodyWithResponse Start a worker for the Task and wait until it is ready, failed or unknown.
 	//
 	// 201 with a receipt whose state is ready, failed or (with no_wait) starting; 202 with the same receipt when the outcome is unknown.
@@ -5938,6 +7425,94 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/tasks/{task}/workers (the `StartWorker` operationId).
 	StartWorkerWithResponse(ctx context.Context, task TaskParam, params *StartWorkerParams, body StartWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*StartWorkerResponse, error)
+
+	// ListWorkersWithResponse Identities of attached workers, newest first, with their presence and what they have.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/workers (the `ListWorkers` operationId).
+	ListWorkersWithResponse(ctx context.Context, params *ListWorkersParams, reqEditors ...RequestEditorFn) (*ListWorkersResponse, error)
+
+	// RegisterWorkerWithBodyWithResponse Mint the identity of an attached worker, with its token.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+	RegisterWorkerWithBodyWithResponse(ctx context.Context, params *RegisterWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RegisterWorkerResponse, error)
+
+	// RegisterWorkerWithResponse Mint the identity of an attached worker, with its token.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+	RegisterWorkerWithResponse(ctx context.Context, params *RegisterWorkerParams, body RegisterWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*RegisterWorkerResponse, error)
+
+	// AttachWorkerWithBodyWithResponse Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+	AttachWorkerWithBodyWithResponse(ctx context.Context, params *AttachWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AttachWorkerResponse, error)
+
+	// AttachWorkerWithResponse Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+	AttachWorkerWithResponse(ctx context.Context, params *AttachWorkerParams, body AttachWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*AttachWorkerResponse, error)
+
+	// ListOwnDispatchesWithResponse The worker's live Dispatches, oldest first, with their session_start and backend_ctx.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/workers/self/dispatches (the `ListOwnDispatches` operationId).
+	ListOwnDispatchesWithResponse(ctx context.Context, params *ListOwnDispatchesParams, reqEditors ...RequestEditorFn) (*ListOwnDispatchesResponse, error)
+
+	// PutPresenceWithBodyWithResponse Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+	PutPresenceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutPresenceResponse, error)
+
+	// PutPresenceWithResponse Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+	PutPresenceWithResponse(ctx context.Context, body PutPresenceJSONRequestBody, reqEditors ...RequestEditorFn) (*PutPresenceResponse, error)
+
+	// DrainWorkerWithBodyWithResponse Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+	DrainWorkerWithBodyWithResponse(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DrainWorkerResponse, error)
+
+	// DrainWorkerWithResponse Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+	DrainWorkerWithResponse(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, body DrainWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*DrainWorkerResponse, error)
+
+	// RevokeWorkerWithBodyWithResponse Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+	RevokeWorkerWithBodyWithResponse(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeWorkerResponse, error)
+
+	// RevokeWorkerWithResponse Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+	RevokeWorkerWithResponse(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, body RevokeWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeWorkerResponse, error)
 
 	// ListWorktreesWithResponse Worktrees that this hub made.
 	//
@@ -6592,6 +8167,47 @@ func (r ListMailboxResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListMailboxResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type StreamMailboxResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r StreamMailboxResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r StreamMailboxResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StreamMailboxResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StreamMailboxResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StreamMailboxResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7565,6 +9181,102 @@ func (r CreateTaskResponse) ContentType() string {
 	return ""
 }
 
+type GetSessionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SessionOnly
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSessionResponse) GetJSON200() *SessionOnly {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetSessionResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSessionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSessionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSessionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSessionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateSessionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SessionResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateSessionResponse) GetJSON200() *SessionResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r UpdateSessionResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateSessionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateSessionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateSessionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateSessionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetTaskResponse200Headers the declared response headers of an HTTP 200 response for GetTask
 type GetTaskResponse200Headers struct {
 	ETag string
@@ -7675,6 +9387,68 @@ func (r UpdateTaskResponse) ContentType() string {
 	return ""
 }
 
+type CreateDispatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StartReceipt
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *StartReceipt
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *StartReceipt
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateDispatchResponse) GetJSON200() *StartReceipt {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateDispatchResponse) GetJSON201() *StartReceipt {
+	return r.JSON201
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CreateDispatchResponse) GetJSON202() *StartReceipt {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateDispatchResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateDispatchResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateDispatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateDispatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateDispatchResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type StartWorkerResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -7724,6 +9498,342 @@ func (r StartWorkerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r StartWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListWorkersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkerPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListWorkersResponse) GetJSON200() *WorkerPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListWorkersResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListWorkersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListWorkersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListWorkersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListWorkersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RegisterWorkerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WorkerRegistered
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r RegisterWorkerResponse) GetJSON201() *WorkerRegistered {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RegisterWorkerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RegisterWorkerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RegisterWorkerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RegisterWorkerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RegisterWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AttachWorkerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AttachWorkerResponse) GetJSON200() *WorkerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AttachWorkerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AttachWorkerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AttachWorkerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AttachWorkerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AttachWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListOwnDispatchesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OwnDispatchPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListOwnDispatchesResponse) GetJSON200() *OwnDispatchPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListOwnDispatchesResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListOwnDispatchesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOwnDispatchesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOwnDispatchesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListOwnDispatchesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutPresenceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PresenceResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutPresenceResponse) GetJSON200() *PresenceResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutPresenceResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutPresenceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutPresenceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutPresenceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutPresenceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DrainWorkerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DrainWorkerResponse) GetJSON200() *WorkerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DrainWorkerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DrainWorkerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DrainWorkerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DrainWorkerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DrainWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RevokeWorkerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RevokeWorkerResponse) GetJSON200() *WorkerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RevokeWorkerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeWorkerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeWorkerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeWorkerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeWorkerResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8020,6 +10130,21 @@ func (c *ClientWithResponses) ListMailboxWithResponse(ctx context.Context, box B
 		return nil, err
 	}
 	return ParseListMailboxResponse(rsp)
+}
+
+// StreamMailboxWithResponse Wake-ups as server-sent events, without content; check for the mail.
+//
+// An event named mail, with data {}, says that mail waits or has come; one comes at once if some waits. A comment every 10 s says that the hub lives. Consumes nothing and is nobody's waiter.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/mailboxes/{box}/stream (the `StreamMailbox` operationId).
+func (c *ClientWithResponses) StreamMailboxWithResponse(ctx context.Context, box BoxParam, reqEditors ...RequestEditorFn) (*StreamMailboxResponse, error) {
+	rsp, err := c.StreamMailbox(ctx, box, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStreamMailboxResponse(rsp)
 }
 
 // SendMessageWithBodyWithResponse Send a message or a report, or ask a question.
@@ -8411,6 +10536,45 @@ func (c *ClientWithResponses) CreateTaskWithResponse(ctx context.Context, run Ru
 	return ParseCreateTaskResponse(rsp)
 }
 
+// GetSessionWithResponse What a worker of this hub keeps between the Dispatches of one piece of work.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/sessions/{session} (the `GetSession` operationId).
+func (c *ClientWithResponses) GetSessionWithResponse(ctx context.Context, session SessionParam, reqEditors ...RequestEditorFn) (*GetSessionResponse, error) {
+	rsp, err := c.GetSession(ctx, session, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSessionResponse(rsp)
+}
+
+// UpdateSessionWithBodyWithResponse Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+func (c *ClientWithResponses) UpdateSessionWithBodyWithResponse(ctx context.Context, session SessionParam, params *UpdateSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSessionResponse, error) {
+	rsp, err := c.UpdateSessionWithBody(ctx, session, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSessionResponse(rsp)
+}
+
+// UpdateSessionWithResponse Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+func (c *ClientWithResponses) UpdateSessionWithResponse(ctx context.Context, session SessionParam, params *UpdateSessionParams, body UpdateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSessionResponse, error) {
+	rsp, err := c.UpdateSession(ctx, session, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSessionResponse(rsp)
+}
+
 // GetTaskWithResponse One Task.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -8454,6 +10618,36 @@ func (c *ClientWithResponses) UpdateTaskWithResponse(ctx context.Context, task T
 	return ParseUpdateTaskResponse(rsp)
 }
 
+// CreateDispatchWithBodyWithResponse Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+//
+// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+func (c *ClientWithResponses) CreateDispatchWithBodyWithResponse(ctx context.Context, task TaskParam, params *CreateDispatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDispatchResponse, error) {
+	rsp, err := c.CreateDispatchWithBody(ctx, task, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDispatchResponse(rsp)
+}
+
+// CreateDispatchWithResponse Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+//
+// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+func (c *ClientWithResponses) CreateDispatchWithResponse(ctx context.Context, task TaskParam, params *CreateDispatchParams, body CreateDispatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDispatchResponse, error) {
+	rsp, err := c.CreateDispatch(ctx, task, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDispatchResponse(rsp)
+}
+
 // StartWorkerWithBodyWithResponse Start a worker for the Task and wait until it is ready, failed or unknown.
 //
 // 201 with a receipt whose state is ready, failed or (with no_wait) starting; 202 with the same receipt when the outcome is unknown.
@@ -8482,6 +10676,166 @@ func (c *ClientWithResponses) StartWorkerWithResponse(ctx context.Context, task 
 		return nil, err
 	}
 	return ParseStartWorkerResponse(rsp)
+}
+
+// ListWorkersWithResponse Identities of attached workers, newest first, with their presence and what they have.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/workers (the `ListWorkers` operationId).
+func (c *ClientWithResponses) ListWorkersWithResponse(ctx context.Context, params *ListWorkersParams, reqEditors ...RequestEditorFn) (*ListWorkersResponse, error) {
+	rsp, err := c.ListWorkers(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListWorkersResponse(rsp)
+}
+
+// RegisterWorkerWithBodyWithResponse Mint the identity of an attached worker, with its token.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+func (c *ClientWithResponses) RegisterWorkerWithBodyWithResponse(ctx context.Context, params *RegisterWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RegisterWorkerResponse, error) {
+	rsp, err := c.RegisterWorkerWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRegisterWorkerResponse(rsp)
+}
+
+// RegisterWorkerWithResponse Mint the identity of an attached worker, with its token.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+func (c *ClientWithResponses) RegisterWorkerWithResponse(ctx context.Context, params *RegisterWorkerParams, body RegisterWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*RegisterWorkerResponse, error) {
+	rsp, err := c.RegisterWorker(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRegisterWorkerResponse(rsp)
+}
+
+// AttachWorkerWithBodyWithResponse Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+func (c *ClientWithResponses) AttachWorkerWithBodyWithResponse(ctx context.Context, params *AttachWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AttachWorkerResponse, error) {
+	rsp, err := c.AttachWorkerWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAttachWorkerResponse(rsp)
+}
+
+// AttachWorkerWithResponse Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+func (c *ClientWithResponses) AttachWorkerWithResponse(ctx context.Context, params *AttachWorkerParams, body AttachWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*AttachWorkerResponse, error) {
+	rsp, err := c.AttachWorker(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAttachWorkerResponse(rsp)
+}
+
+// ListOwnDispatchesWithResponse The worker's live Dispatches, oldest first, with their session_start and backend_ctx.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/workers/self/dispatches (the `ListOwnDispatches` operationId).
+func (c *ClientWithResponses) ListOwnDispatchesWithResponse(ctx context.Context, params *ListOwnDispatchesParams, reqEditors ...RequestEditorFn) (*ListOwnDispatchesResponse, error) {
+	rsp, err := c.ListOwnDispatches(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOwnDispatchesResponse(rsp)
+}
+
+// PutPresenceWithBodyWithResponse Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+func (c *ClientWithResponses) PutPresenceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutPresenceResponse, error) {
+	rsp, err := c.PutPresenceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutPresenceResponse(rsp)
+}
+
+// PutPresenceWithResponse Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+func (c *ClientWithResponses) PutPresenceWithResponse(ctx context.Context, body PutPresenceJSONRequestBody, reqEditors ...RequestEditorFn) (*PutPresenceResponse, error) {
+	rsp, err := c.PutPresence(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutPresenceResponse(rsp)
+}
+
+// DrainWorkerWithBodyWithResponse Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+func (c *ClientWithResponses) DrainWorkerWithBodyWithResponse(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DrainWorkerResponse, error) {
+	rsp, err := c.DrainWorkerWithBody(ctx, worker, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDrainWorkerResponse(rsp)
+}
+
+// DrainWorkerWithResponse Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+func (c *ClientWithResponses) DrainWorkerWithResponse(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, body DrainWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*DrainWorkerResponse, error) {
+	rsp, err := c.DrainWorker(ctx, worker, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDrainWorkerResponse(rsp)
+}
+
+// RevokeWorkerWithBodyWithResponse Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+func (c *ClientWithResponses) RevokeWorkerWithBodyWithResponse(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeWorkerResponse, error) {
+	rsp, err := c.RevokeWorkerWithBody(ctx, worker, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeWorkerResponse(rsp)
+}
+
+// RevokeWorkerWithResponse Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+func (c *ClientWithResponses) RevokeWorkerWithResponse(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, body RevokeWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeWorkerResponse, error) {
+	rsp, err := c.RevokeWorker(ctx, worker, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeWorkerResponse(rsp)
 }
 
 // ListWorktreesWithResponse Worktrees that this hub made.
@@ -8923,6 +11277,32 @@ func ParseListMailboxResponse(rsp *http.Response) (*ListMailboxResponse, error) 
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseStreamMailboxResponse parses an HTTP response from a StreamMailboxWithResponse call
+func ParseStreamMailboxResponse(rsp *http.Response) (*StreamMailboxResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StreamMailboxResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -9602,6 +11982,72 @@ func ParseCreateTaskResponse(rsp *http.Response) (*CreateTaskResponse, error) {
 	return response, nil
 }
 
+// ParseGetSessionResponse parses an HTTP response from a GetSessionWithResponse call
+func ParseGetSessionResponse(rsp *http.Response) (*GetSessionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSessionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SessionOnly
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateSessionResponse parses an HTTP response from a UpdateSessionWithResponse call
+func ParseUpdateSessionResponse(rsp *http.Response) (*UpdateSessionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateSessionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SessionResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetTaskResponse parses an HTTP response from a GetTaskWithResponse call
 func ParseGetTaskResponse(rsp *http.Response) (*GetTaskResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9694,6 +12140,53 @@ func ParseUpdateTaskResponse(rsp *http.Response) (*UpdateTaskResponse, error) {
 	return response, nil
 }
 
+// ParseCreateDispatchResponse parses an HTTP response from a CreateDispatchWithResponse call
+func ParseCreateDispatchResponse(rsp *http.Response) (*CreateDispatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateDispatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StartReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest StartReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest StartReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseStartWorkerResponse parses an HTTP response from a StartWorkerWithResponse call
 func ParseStartWorkerResponse(rsp *http.Response) (*StartWorkerResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9721,6 +12214,237 @@ func ParseStartWorkerResponse(rsp *http.Response) (*StartWorkerResponse, error) 
 			return nil, err
 		}
 		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListWorkersResponse parses an HTTP response from a ListWorkersWithResponse call
+func ParseListWorkersResponse(rsp *http.Response) (*ListWorkersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListWorkersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkerPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRegisterWorkerResponse parses an HTTP response from a RegisterWorkerWithResponse call
+func ParseRegisterWorkerResponse(rsp *http.Response) (*RegisterWorkerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RegisterWorkerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WorkerRegistered
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAttachWorkerResponse parses an HTTP response from a AttachWorkerWithResponse call
+func ParseAttachWorkerResponse(rsp *http.Response) (*AttachWorkerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AttachWorkerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListOwnDispatchesResponse parses an HTTP response from a ListOwnDispatchesWithResponse call
+func ParseListOwnDispatchesResponse(rsp *http.Response) (*ListOwnDispatchesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOwnDispatchesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OwnDispatchPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutPresenceResponse parses an HTTP response from a PutPresenceWithResponse call
+func ParsePutPresenceResponse(rsp *http.Response) (*PutPresenceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutPresenceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PresenceResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDrainWorkerResponse parses an HTTP response from a DrainWorkerWithResponse call
+func ParseDrainWorkerResponse(rsp *http.Response) (*DrainWorkerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DrainWorkerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRevokeWorkerResponse parses an HTTP response from a RevokeWorkerWithResponse call
+func ParseRevokeWorkerResponse(rsp *http.Response) (*RevokeWorkerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeWorkerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -9812,6 +12536,9 @@ type ServerInterface interface {
 	// ListMailbox Read-only history of a mailbox, oldest first; never consumes.
 	// (GET /v1/mailboxes/{box}/messages)
 	ListMailbox(w http.ResponseWriter, r *http.Request, box BoxParam, params ListMailboxParams)
+	// StreamMailbox Wake-ups as server-sent events, without content; check for the mail.
+	// (GET /v1/mailboxes/{box}/stream)
+	StreamMailbox(w http.ResponseWriter, r *http.Request, box BoxParam)
 	// SendMessage Send a message or a report, or ask a question.
 	// (POST /v1/messages)
 	SendMessage(w http.ResponseWriter, r *http.Request, params SendMessageParams)
@@ -9872,15 +12599,45 @@ type ServerInterface interface {
 	// CreateTask Create a Task. Nothing starts.
 	// (POST /v1/runs/{run}/tasks)
 	CreateTask(w http.ResponseWriter, r *http.Request, run RunParam, params CreateTaskParams)
+	// GetSession What a worker of this hub keeps between the Dispatches of one piece of work.
+	// (GET /v1/sessions/{session})
+	GetSession(w http.ResponseWriter, r *http.Request, session SessionParam)
+	// UpdateSession Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+	// (PATCH /v1/sessions/{session})
+	UpdateSession(w http.ResponseWriter, r *http.Request, session SessionParam, params UpdateSessionParams)
 	// GetTask One Task.
 	// (GET /v1/tasks/{task})
 	GetTask(w http.ResponseWriter, r *http.Request, task TaskParam)
 	// UpdateTask Change a Task's text or, while no Dispatch of it is live, its state.
 	// (PATCH /v1/tasks/{task})
 	UpdateTask(w http.ResponseWriter, r *http.Request, task TaskParam, params UpdateTaskParams)
+	// CreateDispatch Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+	// (POST /v1/tasks/{task}/dispatches)
+	CreateDispatch(w http.ResponseWriter, r *http.Request, task TaskParam, params CreateDispatchParams)
 	// StartWorker Start a worker for the Task and wait until it is ready, failed or unknown.
 	// (POST /v1/tasks/{task}/workers)
 	StartWorker(w http.ResponseWriter, r *http.Request, task TaskParam, params StartWorkerParams)
+	// ListWorkers Identities of attached workers, newest first, with their presence and what they have.
+	// (GET /v1/workers)
+	ListWorkers(w http.ResponseWriter, r *http.Request, params ListWorkersParams)
+	// RegisterWorker Mint the identity of an attached worker, with its token.
+	// (POST /v1/workers)
+	RegisterWorker(w http.ResponseWriter, r *http.Request, params RegisterWorkerParams)
+	// AttachWorker Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+	// (POST /v1/workers/self/attach)
+	AttachWorker(w http.ResponseWriter, r *http.Request, params AttachWorkerParams)
+	// ListOwnDispatches The worker's live Dispatches, oldest first, with their session_start and backend_ctx.
+	// (GET /v1/workers/self/dispatches)
+	ListOwnDispatches(w http.ResponseWriter, r *http.Request, params ListOwnDispatchesParams)
+	// PutPresence Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+	// (PUT /v1/workers/self/presence)
+	PutPresence(w http.ResponseWriter, r *http.Request)
+	// DrainWorker Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+	// (POST /v1/workers/{worker}/drain)
+	DrainWorker(w http.ResponseWriter, r *http.Request, worker WorkerParam, params DrainWorkerParams)
+	// RevokeWorker Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+	// (POST /v1/workers/{worker}/revoke)
+	RevokeWorker(w http.ResponseWriter, r *http.Request, worker WorkerParam, params RevokeWorkerParams)
 	// ListWorktrees Worktrees that this hub made.
 	// (GET /v1/worktrees)
 	ListWorktrees(w http.ResponseWriter, r *http.Request, params ListWorktreesParams)
@@ -10335,6 +13092,25 @@ func (siw *ServerInterfaceWrapper) CheckMailbox(w http.ResponseWriter, r *http.R
 
 	}
 
+	// ------------- Optional header parameter "Wavehub-Generation" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Wavehub-Generation")]; found {
+		var WavehubGeneration int64
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Wavehub-Generation", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Wavehub-Generation", valueList[0], &WavehubGeneration, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Wavehub-Generation", Err: err})
+			return
+		}
+
+		params.WavehubGeneration = &WavehubGeneration
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckMailbox(w, r, box, params)
 	}))
@@ -10418,6 +13194,32 @@ func (siw *ServerInterfaceWrapper) ListMailbox(w http.ResponseWriter, r *http.Re
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListMailbox(w, r, box, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StreamMailbox operation middleware
+func (siw *ServerInterfaceWrapper) StreamMailbox(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "box" -------------
+	var box BoxParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "box", chi.URLParam(r, "box"), &box, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "box", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StreamMailbox(w, r, box)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -11257,6 +14059,82 @@ func (siw *ServerInterfaceWrapper) CreateTask(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// GetSession operation middleware
+func (siw *ServerInterfaceWrapper) GetSession(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "session" -------------
+	var session SessionParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session", chi.URLParam(r, "session"), &session, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "session", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetSession(w, r, session)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateSession operation middleware
+func (siw *ServerInterfaceWrapper) UpdateSession(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "session" -------------
+	var session SessionParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session", chi.URLParam(r, "session"), &session, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "session", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateSessionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateSession(w, r, session, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetTask operation middleware
 func (siw *ServerInterfaceWrapper) GetTask(w http.ResponseWriter, r *http.Request) {
 
@@ -11352,6 +14230,56 @@ func (siw *ServerInterfaceWrapper) UpdateTask(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// CreateDispatch operation middleware
+func (siw *ServerInterfaceWrapper) CreateDispatch(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "task" -------------
+	var task TaskParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "task", chi.URLParam(r, "task"), &task, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "task", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateDispatchParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateDispatch(w, r, task, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // StartWorker operation middleware
 func (siw *ServerInterfaceWrapper) StartWorker(w http.ResponseWriter, r *http.Request) {
 
@@ -11393,6 +14321,294 @@ func (siw *ServerInterfaceWrapper) StartWorker(w http.ResponseWriter, r *http.Re
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StartWorker(w, r, task, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListWorkers operation middleware
+func (siw *ServerInterfaceWrapper) ListWorkers(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListWorkersParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListWorkers(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RegisterWorker operation middleware
+func (siw *ServerInterfaceWrapper) RegisterWorker(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RegisterWorkerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RegisterWorker(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AttachWorker operation middleware
+func (siw *ServerInterfaceWrapper) AttachWorker(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AttachWorkerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AttachWorker(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListOwnDispatches operation middleware
+func (siw *ServerInterfaceWrapper) ListOwnDispatches(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListOwnDispatchesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListOwnDispatches(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PutPresence operation middleware
+func (siw *ServerInterfaceWrapper) PutPresence(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutPresence(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DrainWorker operation middleware
+func (siw *ServerInterfaceWrapper) DrainWorker(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "worker" -------------
+	var worker WorkerParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "worker", chi.URLParam(r, "worker"), &worker, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "worker", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DrainWorkerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DrainWorker(w, r, worker, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokeWorker operation middleware
+func (siw *ServerInterfaceWrapper) RevokeWorker(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "worker" -------------
+	var worker WorkerParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "worker", chi.URLParam(r, "worker"), &worker, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "worker", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RevokeWorkerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeWorker(w, r, worker, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -11617,6 +14833,36 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/tasks/{task}/workers", wrapper.StartWorker)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/tasks/{task}/dispatches", wrapper.CreateDispatch)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/workers", wrapper.ListWorkers)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/workers", wrapper.RegisterWorker)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/workers/{worker}/drain", wrapper.DrainWorker)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/workers/{worker}/revoke", wrapper.RevokeWorker)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/workers/self/attach", wrapper.AttachWorker)
+	})
+	r.Group(func(r chi.Router) {
+		r.Put(options.BaseURL+"/v1/workers/self/presence", wrapper.PutPresence)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/workers/self/dispatches", wrapper.ListOwnDispatches)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/sessions/{session}", wrapper.GetSession)
+	})
+	r.Group(func(r chi.Router) {
+		r.Patch(options.BaseURL+"/v1/sessions/{session}", wrapper.UpdateSession)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/dispatches", wrapper.ListDispatches)
 	})
 	r.Group(func(r chi.Router) {
@@ -11659,6 +14905,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/mailboxes/{box}/check", wrapper.CheckMailbox)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/mailboxes/{box}/stream", wrapper.StreamMailbox)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/mailboxes/{box}/messages", wrapper.ListMailbox)
 	})
 	r.Group(func(r chi.Router) {
@@ -11697,166 +14946,200 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5H3rctw2uuCroHq3KnEdWjc7Plnpl+1kJt6Jxz629/hH7OpCk1+rEbEBGgAl9bpUNU8zDzZPsoUPF4Js",
-	"kOyWKMWZzZ9Y3WwQ+PDdr19nuVhXggPXanb6dVZRSdegQeJfz7m6AvmRMv36vfm7AJVLVmkm+Ox09ou4",
-	"IqXg50QLckWZJlSTtVD6jBSwpHWpybMj819Gjojg5YaUQlyog1k2Y+bnX2qQm1k243QNs9OZWWG+VrNs",
-	"pvIVrKl531LINdWz0xnj+tnTWTZb02u2rtezU7fybM24/eAom+lNBfZZOAc5u8lm14/PxWPz8WN1warH",
-	"AndOy8eVMA/J2emSlgpustkLcf3WnHz7kLLmp5/qo6MnOSvw/0CEJAVTFdX5qvOVP1pF9ao52UJcz7KZ",
-	"hC81k1DMTrWsIT7lml7/Cvxcr2anPzbHUFoyfj67uclmL2uphNzeG4drPc/xSyKWRK+AVPQcyAKWQkIf",
-	"oO0PZj07+OH4JLWFn9yBA5QS5/RA2fWwz56m3vSqgHUlNPB88zfYJC4Evsz/9Y9/EsoLcvKM5CsqaW4Q",
-	"Npx3BbQA2ewrWvGxWXKv7fzK1kyHA3dAWeKXnfUsPp60sPN4GztvstlrUIqewxBM1/aRu4H0Xc2H3iFr",
-	"frf1P1B1MfQCTdXF3d5wexZ09HD8xmxUgqoEV4Ds860UixIQKrngGjgiEq2qkuXUnOCwsk/8x+/KHOdr",
-	"tJX/KWE5O539j8OGPx/ab9WhXxff2AbIxxXV5Aq4JldS8PMMyeTKfKgFKQQxLOMAQeoWa9g8sn8pKpCa",
-	"2f3T8Lk96m/+SrIZr8ty9nkPDmvXmjt8nrNimmVT6wXEweuo1zDPxXpNebGNPxZclGlFBM8IVYRyQuV5",
-	"vTYgvIRcC3lGYF3pDRE8B8NjJRBmn8MjIX5pWKvkBtwHVEq6wb9XEmjRt13N1lDMRa2jbxdClED5zGKX",
-	"p6Df4pPHy3pIz1Igj9+wBZzPYbdi8Tvk2mzoeV0w/U5cJXAjtyBMnILqFi0VVMNj895Zl7Kje24tgMRy",
-	"rZOLnwMHSf27twh2WweoJOM5q2iZWK4DUmqg4g4W/7D11hSYXhix9w5UXeptSK1rHfY7RNWv/XMOb0ur",
-	"kbUR9g0HshSSAM1XxN1sRhg3iMkkEbLoYOTQG98D104GbeNqBzZ+R1lzniQkGC8MaLegkAtusE3OtbgA",
-	"vn2wq1VuxPoZMSzA0hrlwpAb8T8lK6qIphfAibgEmREFQBTkEvRcaaobBLsLR9kbwWTN++i5tbnTrzPg",
-	"RnT8NlsCzyGmuB6EdEu3NpV1QZm6hpcryC+QTIuC2ZO+ja4Dz5ptUfTF9rX8BCW7BLkhrDAShOYXXFyV",
-	"UJwDWTKp9IEVkrH0XjPu/zzOtmFSeoUqyNYfRjQl+4lKcW/gVvJfwBnhcAnSyjqmiARdSw7FzsTgCOGD",
-	"efkNHuqV/dnxs2027pWHu+sMfZfXx02iG5hIhOaU51CW8XKN0EFs44A8cV4Kpfseqnn8VXR3hcOgqUU+",
-	"QmOfm02J49vx5qqkmz5wDXCDQelucYrx8/kCVszqKqPMp49dxDCPAObvKTrD1muzNoa1NYYGVbbxYkQw",
-	"vLRaRvvW9tCbOn//ZNX7bfpYMih7mLGoZQ7Jry5pWcO4fmDX9o+HFVPH9fZyQhBKoBqK+Z21JG9u96Eb",
-	"XLLCyJlpqA6umZ7nomgt5xHxFuuJWudiPdHmJFAVK6N3W0vLzVwsJ1ptSDmQl9a6GtbR8Cl8XutyF8QZ",
-	"2m8SrcYOEfSXoY16jH+PDxuSpeoiffYOWcWI3Pwsa9iZV+7cNUd3FKCYxXTVglWDakN0+hNoysptai0i",
-	"Ot7l9GZNsTCb2kmuvIkeRajkwCo9ihOaSv3OPdsHzVl7I83iQ2B4a+RkLxD2kLkxPLq8O3JbTkFkPedH",
-	"eRe/aujc77saujIgttsxlvXGYqHU85ob6cjxb1FV9hHzz/ibOs8BChSTS8qsvMTH8V90QXkheNIAyGY/",
-	"ryu9GVXdt07ys5RCvnT82Z+C8UtasmLuPRroCrMf/W4pycJm7j51RBfAaZRZVi7E9ZyuF+y8FrUKJBc/",
-	"Rc+BG9Dkgi/ZeW0/rErKo4VXVEd/+W1YEwZpdC6Wc5WLCmITJ3qJkOyc8flSyAUrCvxVBfjIpbjAJyRU",
-	"Ys6Fnp9LyrXdBGUGsPNKCrGcr5laO9owjy1Fzf2Z47+RBcUfBA4Vf+j9Kq3PHLjiz77UoFBNij+8opft",
-	"X+JRWpsAuWaclu2fCXmhJUQ/nQs+DzwwACB+vrOuAqW6uzFQBqVbnzF+yXR7j/aaW5sUFcs7UNErUeBH",
-	"tCzFFcTrR/APMEayoosS/IfI7SNUoSVS4Hzh3hBww1nRSJklzL3S63RakHO4ZgpdFs4TZtCzZLmOb5Rx",
-	"mmt2CTHEA5Tj/fovF7XaWOcZan8O+PGjeJX5inKrQOOfSgsJ3Q+L2nqCobkpo7JppjfRo+49zQdaUm7N",
-	"4Jg8HCWHg8W4TtcwR8dJF4XQs9m8vZCUccvSEEEDAPGvpTm//0PWPH5SgmJFTUs0Moz9ikw63sSaXs/N",
-	"raA4UnMJNF+1kAOuK3cUh3rNB+5szQeVhFxwyx/ngcVqIeYllRguqbmqq0pIoxKsoWB0jiwzm62E0i0m",
-	"UrIl5Ju8jHEupxVdsNJcRLSQ2azBTXRhQERfPg4koaSb+ZdaaDqH6yADzNERy7bOvqiLc9DxsyjaLJwl",
-	"rIVGSBv1bl5zeklZ6UhlVS/i6zL4ZZjR0sjOIOuV/9upQEFGpQTPXw3TVAn/Jb2e23OqtIVvuM6e5twl",
-	"yEX7Jy3B66QuXrS43iS3O+ittOv7rWWtM6T0gF+ASr0Aq1rv4TOrlVOYEmEFvQJi3oluy1woTZQgSyoz",
-	"H6QiT8nf2AtCFfnf79/8/WDW3VdbbTcC++AdvXodIoKj+pGWNUSOhWUqhoxbvQCoVNgwSLKUYk3OBePn",
-	"RPAmmMYFx7Cyv6xKinWlkZ3JNUO5EogCZSyHtJOz/wJ6/V73ay4PmiQ0rTT/wgzVbdI685ReqokV5gGr",
-	"tM+hFLmQxlTqX+qF0aZrlYoB1EkO06jscyPCd/S7xxDezU2/66NGDVG3dMCpmf99tnWuaM8pyK3qRcKf",
-	"BVTXEvbkr0vGz0FWkvF0FM1Ijx63hA2Pp/wVhjNP4biyuhBUwprVO1yI/UXPhmtZpp16IFU6RNm5NQcM",
-	"d/Tmh3bpNjCjvbQPkjU31QLV9kVvv907ZtNo8ap43RjfbeRgxQheNFGMkxGJaZZKvh11sZfoXNk3oGT0",
-	"//m2dhDFi54e/a9n2dC2o3SQgNw0EQr6sAIiRQlEr5giq3qBgULViC4rlGLhtRLrRvFOqhgdzScEdo53",
-	"Sj5b17puRZ0jX7/WpQsfdcNtceKc2W1/eOnHZ0+7+zjGP3eJMdlr7RO2VgFPCOGikKDUvtyo6za+ixfa",
-	"WADq7jxojEGeB2V4SGY7lfkmmCx7xoFrhTq/t2tG48HNWxxQs+hKuowqglU4T4rCbxMDu6LSGB574UHy",
-	"LGNho1/ZJXBQLRPByVK4dkZYzS9BsiVDyyhFx1612sLnhSg2yZ1PFqQxinSaMw8nLlV0UwpaDJgWCngB",
-	"klCt0Zh0iRNLIQkXesX4+cFkBoSEqtzMtXiAkMiXnTUCWkKat6raYk8SI7fTr+5ylBgkW3i/R7rBUGqX",
-	"gYnDI3yhW745Z2bRuMGZdjpYuDwPtBZ2p2jObe2Fj3vsIfJva/W8B150si6cYPN/jnCTQcXaveQNLzcJ",
-	"48O7DSMO86WG2jq29VxccTRm3XOQCJHXvPkyqUc0/GdHC7Ab0GyrtQWL0XuyyEmTaxy5Uv3rBuCKl7cf",
-	"nvQy3o6VPpwYbCReCWq+FgVbMpuRcSst8/goVpya7BCzuhYcOuud/JBazkK5V9U9Pjp5ureqG0XJ22Ig",
-	"hJgyYt2fREgSp2dEb35yku0hYP4iAR4bDtz4qZ5ZR9XVCji5kkxr83+mV6LW5GrFNBBVUUzYKwionFag",
-	"7s+bZewJqeeYYb7TNcug5LYP+pxv0PF253NOc65BsdWE0scooiXhRh8Wdyx4OSOGqqkWUmGJTxvxEtUs",
-	"LmS0E0F5Meq5sg9SGIJswmpGua1ZYVDfpQpgkNLcT+lD3yvKC7FcJplzcOHeD7qiarqZN0gYfKdUqXaE",
-	"GD2o/HzcDMBvBxjyh10BF1LFd4ZgEz/0jvpccC1FGX2Tl0KBDbGyvEcjj2yOtmQYya5zsaKdnJfNs1HC",
-	"Wwpsb9oJG13Hs1Gw1654o/F8g7IBdbpw/xiKrUydPVVSpeei1lWt/4B8IHy748N/wNsZv2iZgyLHcFld",
-	"Gc2l7wb6c1dtlswfklhVSZE743ZIMQxGcMyu2lz7xSYK33yniLjiBH2KB9HuA2tL7X6y+NLEWiledwOq",
-	"LCbILULYws327hwaxPSY5Ae4XjquM2UYZiyDc0nLckHzi/mU+Y1oz+zlfa+kuGTFVIVge6c9hrRdT/BN",
-	"/kOUl5Ekepc64ZMq+sIayWBVWHgP4nS+5P0yJTv4HqKniZM1KBrvrrvvnsopLWueG7t/h+IyXCT+SWoP",
-	"EzgB23FWd9Xb9xbhYJTxGWNyFpU1ewWmSz7RjlPHeQvJGshburwncyBO7Ki+TeQPk5X6KixF2SLOdlQl",
-	"REGS1Nl1h4dMrApsFZlBlia5by0uexwsk0YUOyjqDx/CgyFc2Ha3x454BEq4myaBOYodjvjgDDI+L4pv",
-	"JOLmNdf9Kr3uL3zmMXW//SDjSIUOXcRwAblYQysPRrECIldGtAUXdY6N2KOnP47soYNaDqFslLlXGzGo",
-	"0Jee7nXhrVpLDrn+Q1Ra1L9Ayql0JKVb5vkdl+qE34LF0JQzJe1vl3NplMr49wWTVp+WcAlSwbjlHspU",
-	"w3L+hC3IZe0rTGFFBeOKBkq0FD+bOSuqD93Squ/kaUhmK7uHCuxpRhQKu+R4lpJZbMqC7btex2AQNOoj",
-	"0eH3Sw2yrw51m6V6Nj60yaaOAGs3PdtJ6CV9dXarPlXF3klUBzi0j1AvOOb1cdVAMV1iJbChLLqGufux",
-	"kdAeWtmMcVVBK6qRMggSmWFMlzsUCrrYvH060kjtTlNX/F/eKfdnbMLxYCWNI0HzVARmVFP/EkF+G7UG",
-	"YtW7FMX5a02beq04b1O827aJnMSIvLb+mCOtPkY0TL+1B+L1fv+78/tAEmM8v1l6nO+3LyR26AaTw8LS",
-	"1h2UQvWYHO+gKje3jHqO6am9kaDOwXG91CnfQSXusfL4wtWne9idY/HDUpRFTyJdv2XpongJnl6J/iwR",
-	"XVe7+P/tEsFwc02pcPd9UNvf5uqxRXqPumWLjVot7rQe2rZdlyG3cX0TX9p31gei/G1zdIjqEXXHm9HY",
-	"so4xajeLTduWx9LV+AESGx7T8t5ZRaXP1PN6TDKJLZRGJRNjLUcjV1QRCbmQBRQYw2aKcIH900CSC6h0",
-	"2tSdjG+IwNe298gKIpauU9kKiDstWdMC48+u+u1gkhY/NmbdK/OHtc37MEi7HQ6XtYLilDBNgJvL8kkI",
-	"lBNYLiHXeH1ruiELIFoyc5/nlPE4vbkp0GsKk93KaPXyHczVVgi1gVrs0LK2a4gstarwW5iZQnnfLa8n",
-	"n7vBVYO/mc1wvFqxMurD5kuSpghlpU8/i/aZptsmRLFzj7Qe5OpKVl+saYApKW9Vos68bGhVs1Z12qop",
-	"o0TaXcMZ3rc7ZdCnX48eRsUL35zGdzOwLlaXIomrJy+n5veoCO3dK8xuzNU4JVQECVzPu0bHg1Z6NTvs",
-	"dB1rb27UvHhX8xdYsL0tr5oWcYLDm+Xs9LdhlPQ95W6ycAqEw03HWemf26eX1G2UgHr0cYN1CQgbKg57",
-	"HNYFan6rkpsFS3W5pLUW5HtXCfPolJinCCWuzSLRrmXaUgKcEQnm61Osn0FR7B8TlyDPkN+eGrUhdOXb",
-	"gI7EjnkXcsyFJdieGtAOKeyrFG9Ryrb0eFdzezKsCBIcCLIJdRbS/Z6QAqBKdLAbJpVm4z0316fB0bpw",
-	"rYR3UYRD682Ez8Jh0bxHgXhje0HntCwxGcQ9npErlJraQcfog9i2gSw2hOlYeXAlFr19CkOni5Q6ep3O",
-	"7L3PPnA7sN6ad1vn7Vvdaft4R6WwnSXbZ0zqO3dhHR7imUOkHux7KKuu3sOVg4cas+nqnRw474EXvSZd",
-	"X53PiN/QlZ20iehtSXNwnVWNKsoqBlx/p4i7hzNy5HRRWy2ApTe+ZemqXiSL90YwbKvwY6p6Lefdmm87",
-	"O6dsuzYc28+hsvVarrric7ZTfU669KEj4NziGQktVTKC1S7GdpTwO4bSWiVSxOaIme/tLTZW0r2VVXir",
-	"yZ9jRAmI2/NuZ6+ThhLQPmScULIwVoDh80IB8Ysb2W6QGL/8DlPWJ6Wbe8HyfzuMfTCsSqOSt7/Szsuh",
-	"lJ/OzIm6LE8RnaxVzvg5Jk8wraBcTk89nfSb9OGch7R9Nusp6bO1VkJcuKZVQ5nmsHcvUcyLr6t5JUqW",
-	"b3ZDNeyWZccC2O4+5oNWMzUDMts9rvHrJNvM9Wehp70btgA5gCpKwosgtHUqf4bkdcTdCRPldmiF7NFJ",
-	"0HV6TajBY+HC8P3tGlhaqOzjunawSzXkwPuZT+g8nDrR5jZqxR0i+rRgHJSadynpbtzdNiGb++Zs09zd",
-	"tD1cLasaftw8tO1qHuIgvkll4APdjl9Z09IyKcZ6m7XaDtCi1rvnmUyQGBzcTE072HRcvEPjjUs6pAl7",
-	"J+kWzrVO1pB7Eo+yhnF1iLmTuNUmiQgWY8qeFlVv7yvXAdF1tU0LrDFm+KfmF676Y9541BvRiUVtGCcZ",
-	"KcK6J/ZwO+Hi8GLfVmQey7sosQWiHizuomcLdwcR9ANVF/fZzRyMxg88Z/um2rvSxHlvLsGK6h6K0KD0",
-	"PEk4dwovYqPa3nlEqVrkqKuH1qXRqZ15qiibKOg5JMWw627ymwry22c/GZTZoR14w4cV5Dv3aOvJxMtm",
-	"dVVMg5K2dLfPrmPLzTxfF2Otx3YRl5JpmIdLuKXETPRND/mH5hYjkRmTWpIMAqJ2AroRaPtYxK3CFr3E",
-	"P5ZU027hMM4bxgshHLOIGzec/JgKXwQiH61jDzcbPAvFJVMC22sAXwrZUyTtia/j+HHRi2Pymr3A4MVw",
-	"qGSUtkJdxpPjH54826EyI5DeyNjImIIaPTUXsoiHAX7OxsgrRoIffniSAnEfCe0bVxrGp24yv7mfPjpI",
-	"N5vRToiOcc0kdfe+64Fc/qEt5k4qkz3GDkxrF6+/WWzKRK673cMOmtJAfqk31UJ3UNvNbV2VoNu+nEUp",
-	"clv81nR2SZGLeeH/QdY8ynfXjMefHnc58TQ8p9c8TR5z+HC93Gas0mrrXv7bOkhHokf9VQa9ruORwU73",
-	"7gS2IruJKjT7SaHnR8r0Xygra9mTd7UQxYaIJaF2pCoG0V2TISyhIEwrO/2NLDYatuMJVVOvstsY047L",
-	"132e3DzW5aGLcd/ayHPXwmNMp1hQtVvDJ2NGba/Zo1fktcSUhYLJNNRDtN5WlQm5yTBU5X6IGX/eB9HJ",
-	"Weh5pWEwJd3MExnK6QPtmsrMxdxgRk87jcRwx7/TNUbibJInJRWAPCO2c8ppaNk6nonhEz92Oo1P1t3p",
-	"QalVe3CKjbSvbIvvHndCMyhq30LU/pTubMb4CiRLZ/HFZf+jzZ2G3XZ7jlIPmYhbl+sQNCMcrh7nK1YW",
-	"9p9aVI9LuIQyI6w4/dc//pkRo4abfxlcoMSl5e+noyW6JeC2hpiFqPbkFeeS5pBs0PsC9BWATQqoRMm0",
-	"7QZm/kRFviDAi6br8GJDSlrzfGVbD49cwrjiHd/oyCRswztwl1KIZbOjJ+ONhW87t/JjhCKdnCCq7Jxh",
-	"lvbEuNzWe+3EOlCDgow5zEWZyg10q9qW5C7GkD+0uErWu4TE4fgWksceTer0N/xABoff2+5GR0DBMcOj",
-	"WXrM+LDtm2vJ9Oa9eYsz5PqmGNdzw9++923xHmXkaiXtZ0YJBvnIppwU7jkOxPuGH/lZ9ChRgUrbBsZu",
-	"Z6V1ZQe+M74UaRXi+dtXRr6aNY04JT/j5N6QBoId0ZEnrHAn5FUB60po4Pnm8d9g84l/L+EL7svwtJNn",
-	"JF9RSXMNUmVkbS4HUwUxt7BkwPWjUyKhAqoZPyc0FG3UvAD5iaM/00j+C9i4ebzKZ1PFif2YvhK2eeBb",
-	"tREtazgj9BN3xR/E9ay0432xksH+tDte6oB8dAUT0WH1Cj7xVb3AgyhCcVfmnH5nTBPG42342oeDT/wT",
-	"f94kvKIK867mhrVegnKpD3Yr5oX+7r9TBNHE9otkmBhmd2F39JFewqpePH7pEmy/Nz/2Et7nrtpUTaYI",
-	"jr8iWhj8+cSj39pN4Y/dEG33WlxB1pxYqsZtYOqvPfEjPBfWeytCJRCXgWBOf+h08P/4XQnbA5NQonBM",
-	"F8lFAQfkOSqs9h04QP8TV8AL1WqUaTOrmHvijLCl+cPYEsqZEub3mfV8Y5G0OenJ0dEn7qUqGiNMka+f",
-	"vF3waXZKvv7rH/+8uTn4ZOc35eBqSGzDoCUzTGT2vKL5Ch6fHBx5ltj6rDEtcYKVHcMQHLezY1tQDJxW",
-	"bHY6e3JwjOsYnooM4HAFtNSr/4vqAqBwCgUyr4rZ6eyvoH/BR6L6EfzlydGRa9KhnSprbv+wKqn1J1pe",
-	"luL+GCaJif6VJoUA1WJSs9PfPmczVa/XVG7skGyPecTFiBzdqQPyd4ACi8ByCQg7WiKaKLpRvo84gVLZ",
-	"Jij0XPmJFZ/NKw/XoCWzbsU+GLx2j9wfEAzn8xu5CXHaPkkRdtEyPxtwvZVibQBWK4JEaTWO9PHRqzGI",
-	"Ae+c3+PeEeC2594BacIwDaPV24lW3/9w9KQhbhxDptC+04pgjyOceWV9Bo/SsLs8PowKQfrg15R0jEAw",
-	"5l2/Oz9NA8eR3GSXsN+DWy55+Y541SlJsPa+oa5QXiEbCWP5d8T0YxhionQAYns2axKOvzKlf4qnolZU",
-	"0jVobL7y29eZwbrZl9r2+3aM0lmkAYJjFRLpVZy39K7LuGqELbqIutelL6U56OFLq9/t8OSvOMzv5vM9",
-	"4lxr3G4C7d5wIJVrBX9HvGsuHq1yo56h6y7GqDAZbxupDr/6f98M0elPzdDhDnKNALuBhKTrhwH6MLXH",
-	"g4vvCPo3kW6f2dJmwyCxbSFxXWeNlL3KbDU2Mk8qNXHTG/e/okM3WhhtM9fwtn1Xz+0DH317vjvd1jgt",
-	"RRbG32Dj7hf16heuF8YkV2tnJt/c3NzcI/5EGVoJ3HnuhzobRu6zcu6OQ39ll7Zgy4Oe1NUBec/OOS1R",
-	"cWtUugJFiv0QrL9pT+xZxVMwqzqRp4JhrcxohlgGYxPBS6o0Gp12iFmGlpTChgJoUcEandlrq0MI4qIW",
-	"Gblyn6COj2onwi1ongfkFa60NayXCJ53wGIUDkwCO4hL1RHn39a6me85BYOaHoGb/d0zEnfnbKa4IA4K",
-	"vjvqvqebRttx/RSNJFeW3Tl+aE1Do2YfkDe83LRu1TWybma37YnQtjF0r+Ay2rnt9TwBJ2wDselRHHsr",
-	"aq5ZSZrvrN1tzIgDdPxvqz5NS9xwvZ1K2127IW/v8cVGgyJi2fgcLLzOzLUYehJODQmDa5UggD4l6y2L",
-	"jta3fz8ZuaUCWq/yDydPT378MZ5el3Iz76zY3afqEDUEv19t7UOrhzu+NUP88H43NMYM5YgrdFndgiiU",
-	"i4d4BaF9mJOjIzsAxTxWWXHmkk29WMvIydGJfchsCVDycCMTFmB9YgX53vzcJ58/2ubJRpj+mykhUbTp",
-	"D9VE3jcXF+khJ0cnD/T+N7byIBRU3p0q/gJdcY8uQ46oB9c01+UG1WevDGkJMEgZbtRur+MOnYH3J4TD",
-	"iOQeI8Rs7+5g+xi6H2CBnpO7K3FF1nW+QiYvykL1+mdYoQ6/arjWsem3lRhUglH/jk+iYIEdH47eWzhn",
-	"WK6GYia0eUL3eUY+UHWRRXf6kyufzyIV0cVpbB0vEu0ZcZFN1Duf9a5sHmvWFtKHRtzzzhj25fwIG7cB",
-	"Zuc6tdHi5+uK8uJV0eM/ccE27/iw/fObiJOWNQw4QqKQ93aGwr2Ktma6cA8uskLZrh820H1l9Hfq/FhM",
-	"G4uVF8oVVfOpZCArlH0D5YQuFhIumY1h5ZTbV5o3NpO79FXbRWYxJSJ4V7RvJOFCXN8c5ivIL/rN5Jfm",
-	"69eh4cJ+AuqFuP7WZBOe577FEr5kwEK2BehkOkx5nl/YgFutEScMn1lE4sHGuRy1X6ONmhE3DwYx1hiq",
-	"S0LVhess59DHIEs/6sR9R3r9rZPgTkqhXtvWwtvmQAVwgYVBfco/XFclNoB2KS9Jh+2msgPMw/L7TPG0",
-	"w0xbWdTPUvVSG4y6LYXciUS+Kc/tLzYh7AFMAWOcPhbGInZJaFa8OWzMiCiL4Mw9I9jy2gcQ1AAyR8ib",
-	"NgCex9Z3FBYsIGcFqDB3GOPIrivKKdEiNgbJO5tSR76PRs89IhygIK5OJYu8OrYbpatYPSDPiW/60DgH",
-	"UL2L0wX++vMH8q9//PPQfpYwMIAXTf+//YjwgZhya/ZtO0ElzLpsofHxdBp800UngcU/1ZIuyg0JHTAm",
-	"cAYBthxz6Gfz/2zeJapmRl2j4drH0ffwq/vXzXDs+Xb37373ADGJeDJxb2g7TAWeIB7hVtsHwodNB/o+",
-	"QD/3fcjvAudx/m5f85Ey/fr9/d6LO1DPlTg+hEis2Roei1pPYa/FaZvuHVrEdLHtIXVa8ogGs32n0rcv",
-	"T+u/2N18GvL5ZnRg27H9353RWsyNkCazjiBeED/k1SCVrTVGSW7UCr4htnGZ5w8kJJYZFWQv1IrKXfr4",
-	"xX+HUpX7xayHYBXtqqIejuFhMjGTWIk1fKf86kTwIFV7WYUCrjt+4/SNni78/P+0nvgzzVdBnrsOm2JJ",
-	"3r55/4HE6xyQV9bvEsVBfGYZc+lCVgHEkTJYFaAI0xmhyoYP7Tq/Pfl8sBDFZlDVU9+4rvfCphY8LA/C",
-	"lz68tldXhtEcHx1FPjaNkduM0LJ0fri19wdktteiwSRZtKN9bQStKDNG7SHjl0y3LZmOEwfTXl/hY98q",
-	"XtjduaL5B8YL++5hxmWBPIXyuVxadcZc3wHBijdRIFdQK3HFETHOLP8q6QY/xJxsbGzfJBsa/KigZSLY",
-	"mV8NfvipYr3OmbduSNi9yYQwQ60HqnaLEwj7srRrpcCR9aUAFcVbuIW2/kAU4SdfPjAxRAPhBi5t6kja",
-	"8Fs7kbQzm8Nt2R/xpdSh/sDF42tuSWaKXGjKZFPWEELP5/TSdwYvYIwQD7+a/w2a6WlsTERV3Ky8naMq",
-	"DxlHiaZ0juDPBFa8WSrDrt0Y5jXgaXIIS8YvBm6lNYirl0X+VzRTq3MxW73GjXL3ruZnWCiA5kRZ9uWD",
-	"7J9X3El457aVu6Ya3AsZN/ZLbwKNbwu30y1uzWv7c3mnWzPd7tc9HRAEx/bY+Hp/hnFbgwsToXrR750b",
-	"8LSfhPqm7iJM2LrvMME5UxqMDYVgZVr4+HUTDTXAHFQI3tn5VN+kQuDHsj2wQhDNDuth6AHemwnv0Vnw",
-	"dl3rYsTCIGLH6x2Q50Q2V27kozWsdS25saNtHWPy/gP12eD44Vf3r5vhCiY/BGlcPscDk75BEd0esNZ7",
-	"qbZx8TR5DG61TupJaPVh7B5/HcP5C37cQj/HrPmfnWHWDyG3DJz65ZSrrcp6fF4vGC9UsnrLqMVhWhI5",
-	"RqdXPDwHM60IxQRoP48l9vMz5bMs57bmy2hzkZvMFeZnpOYlKDvSxRI+/sv5UJrC53i6DzTsYbvCDLO0",
-	"7H62PWvWL/Gu5t+sbAhzkh5aOvjxVv1Fg0EhX4T5VXdF3peukNuO7zGGmVnfpQQ09d0Nj+mvGzR/HX6V",
-	"NR/m/re4eqTje4+cPlDZ5htr22QIaE89/q8aGwk4gGM2ou1UgDpxdPO73MKhH92V1tEM57nbZfz/Vaz1",
-	"x9DnC0B/jeva8F2DMQfkHWXKdd+IBAWGPYDn7pulkOsmjWcn6j0MXRl7VYMPrsniHTDn7pZ11Av4z2ZV",
-	"hxab91/7YbEGL8yPnsJoiPnXhlyBBK8JxLhhUaDfwLNi44Mtxv7T84+oy/ADC/2oC2kPW/FNT6eS82a9",
-	"A/J3pwdidbBK3bxjC/jn4Vfzv0GxfitUsGRw74I9NM8dAPEZ8u2fP1DUjdGqYhgGV7b1vW2wg1szD400",
-	"1ZhGS8CrShOlD6R3xzzTYkMkiApcXySzBE59XqAcUcQ1jbXFD+ZpNO8ViftlE0U3ByEaYId6YzJoCUtt",
-	"DQLyavn4tUsBAKejmOfscG3MExDWte9A6DyrlYRccNs1b267eWzbCLbx7F0xan/usuUaNjfdIIO/DpRc",
-	"Fh8a0eXhsYcreue2ZffI9VyP35243tEDc73geSJcXP0BJPjSYrVlmd+55j1CZi5yzEWTB4PKudmpMcYz",
-	"33dBw46M9dBXkw3UUB77nlneAWQn8uFrrNlOi03mu+oKSb7H511j1UfEz+o5s6WWPgSH3dSaJV0Bpkuc",
-	"Nuu6SGGq3pJKfcuCyzuR6T0XW1KpHzylL55vNu5FnLbwcvjV05de4hsJ9fX7PvHMUjwvbKtRW9bOdBKz",
-	"I5TsLcdsNXrstWM+Rj0bd2lhZGMa+8Qa/0xWSasX5/1aJgHw0UBt7KRI2/H/EGhodxYL3TJ/+2wgYgdz",
-	"2XurZel6W6rTw8Pjk/88ODo4Ojg+/c+nT58g+NzSflLlzFbGfo3CySr+27Lt6AOPatFHGIuM1/DO9tZn",
-	"5iTRBy5j5/PN/wsAAP//",
+	"7L3rcts4tij8Kih9X1V3ajO+pTu7j/3n5DbTOTOZZDs5Oz86KRVELkloUwAbAC3rpFw1TzMPNk9yCgsA",
+	"CVIgKdmUk8yc/tOxRIHAwrpfv0xSsSoEB67V5PzLpKCSrkCDxL+ecbUG+ZEy/ea9+TsDlUpWaCb45Hzy",
+	"q1iTXPAF0YKsKdOEarISSl+QDOa0zDV5emL+S8gJETzfkFyIK3U0SSbM/PyPEuRmkkw4XcHkfGJWmK7U",
+	"JJmodAkrat43F3JF9eR8wrh++tMkmazoDVuVq8m5W3myYtx+cJJM9KYA+ywsQE5uk8nN44V4bD5+rK5Y",
+	"8Vjgzmn+uBDmITk5n9NcwW0yeS5u3pmTbx9Slvz8U3ly8iRlGf4fEpIxVVCdLltfECHJWsgrkK0v/IkL",
+	"qpf1gWfiZpJMJPxRMgnZ5FzLEsLDr+jNX4Ev9HJy/kt9OqUl44vJ7W0yeVFKJeT2ljnc6GmKXxIxJ3oJ",
+	"pKALIDOYCwld8Lc/mHTs4OfTs9gWXjpIVMCLnNNDa9fDPv0p9qbXGawKoYGnm7/AJnJP8Mf0n3//B6E8",
+	"I2dPSbqkkqYGj6vzLoFmIOt9BSs+NkvutZ2/shXT1YFboMzxy9Z6Fk3PGkh7uo20t8nkDShFF9AH05V9",
+	"5H4gvSx53ztkye+3/ntQionedyj7yK7vOfv5F4Se//s09toPVF31vVNTdXW/g92dIZ48HPcz+0Rm1MHY",
+	"/kZXyLFYZpgE5YRlwDXTm6M4u7Kc7T6AuzW/VYXgClC6vJNilgNuLRVcA0eCokWRs5SaXR4X9on/+F2Z",
+	"LX8JXvX/S5hPzif/33Etvo7tt+rYr4tvbB7645JqsgauyVoKvkiQXazNh1qQTBDDOo8Qdm6xWgqidJSi",
+	"AKmZ3T+tPrcn/c0fNZnwMs8nn/cQQHatqaPrKcvGWTa2XnUheB3lCqapWK0oz7ZxxIKLMq2I4AmhyuAJ",
+	"lYtyZUB4DakW8oLAqtAbIngKRtZIIMw+h0dCbNKwUtENuA+olHSDfy8l0Kxru5qtIJuKUgffzoTIgfKJ",
+	"xS6Pmb+FJw+X9ZCexEAevmELOJ+r3YrZ75Bqs6FnZcb0pVhHcCO1IIycguoGcWdUw2Pz3kmbYoJ7biyA",
+	"xHKjo4svgIOk/t1bHGRbRSok4ykraB5ZrgVSaqDiDhb+sPHWGJieG/F/CarM9TakVqWu9ttH1W/8cw5v",
+	"c6uwNhH2LQcyF5IATZfE3WxCGDeIySQRMmthZN8b3wPXThZv42oLNn5HSX2eKCQYzwxot6CQCm6wTU61",
+	"uAK+fbD1MjXqzQUxLMDSGuXCkBvxPyVLqoimV8CJuAaZEAVAFKQS9FRpqmsEuw9H2RvBZMm76LmxufMv",
+	"E+BGlv02mQNPIaS4DoR0Szc2lbRBGbuGF0tIr5BMs4zZk74LrgPPmmxR9NX2tbyEnF2D3BgpqgWh6RUX",
+	"6xyyBZA5k0ofWakdSsVe9SVxumOoMv48oDHaT1SMewO3qsgVXBAO1yCtrGOKSNCl5JDtTAyOED6Yl9/i",
+	"oV7bn50+3WbjXpsZQ4mJX14XNwluYCQRmlKeQp6Hy9VCB7GNA/LEaS6U7nqo5OFXwd1lDoPGFvkIjX1u",
+	"NiaO78abi5xuusDVww16pbvFKcYX0xksmdVVBplPF7sIYR4AzN9TcIat1yZNDGtqDDWqbOPFgGB4YbWM",
+	"5q3toTe1/n5p7Y1t+pgzyDuYsShlCtGvrmlewrB+YNf2j1crxo7r/QYRQSiBasim99aSvNuhC93g2hg8",
+	"4YnvQ3Vww/Q0FVljOY+Id1hPlDoVq5E2J4GqUBm931pabqZiPtJqfcqBvLbWVb+Ohk/h81rnuyBO336j",
+	"aDV0iEp/6duox/j3+LAhWaqu4mdvkVWIyPXPkpqdeeXOXXNwRxUUk5CuGrCqUa2PTl/gr/fUmDK5mcqS",
+	"x9k54/iObaVFMg3WZymBrmY5EMa1wE80yBXjNL+o/qXQsXxUM4XgDVxMDfPukENQCGktCK91Mm49skum",
+	"tJCbbfXToIR5+PE1lZyuzCF/qyB0aRd87RZpffyrX7NFQfvphgaNRek1qwHfU8k1ywlDbc9aBWXR8swb",
+	"uN3Xxa5FxFixTvC/PXvzKiHBH//z3atXl0TI6vrOX79sKsinT0+GHXwhcWjRi7cvQVOWb0uZLJA/u1Ct",
+	"WVPMDDHtpA+9DR7FDafACj3IyzSV+tI928UFJs2N1Iv3geGd0e86gbCHrhjCo61zBGGHMYRDx/lRTwtf",
+	"1Xfu923LUhkQ2+1IoNnGck+ppyU3Wh3Hv0VR2EfMP8NvyjQFyFC9m1Nm9Tx8HP9FZ5RngkcN12TyalXo",
+	"zSAD3TrJKymFfOH0ippTXdOcZVPviUOHrf3odysBLGym7lMnLCpwGpJj+UzcTOlqxhalKFUlKsKn6AK4",
+	"AU0q+JwtSvthkVMeLLykOvjLb8Oa3ihbpmI+VakoIDTNg5cIyRaMT+dCzliW4a8KwEeuxRU+YXj1lAs9",
+	"XUjKtd0EZQaw00IKMZ+umFo52jCPzUXJ/ZnDv1F0hh9UkjX80PsDG585cIWf/VGCQvU+/HBNr5u/xKM0",
+	"NuFYX/NnQl5pCcFPp4JPK9ldASB8vrWui6Q0PjNQBqUbnzF+zXRzj/aaG5sUBUtbUNFLkeFHNM/FGsL1",
+	"A/hXMEayorMc/IeopQSoQnOkwOnMvaHCDef9QcrMYeqNNWeLgZzCDVPoanMeXIOeOUt1eKOM01Szawgh",
+	"XkE53K//claqjXX6otXigB8+ileZLim3hh/+aaQ6tD/MShvBgPqmfGwleNS9p/5AS8qtFA3Jw1FydbAQ",
+	"1+kKpija2yiEHvn67ZmkjFuWhghaARD/mpvz+z9kycMnJSiWlTRH43gJ6RUy6XATK3ozNbeC4khNJdB0",
+	"2UAOuCncURzq1R+4s9UfFBJSwS1/nFYsVgsxzanEcGfJVVkYlQqy6QoyRqfIMpPJUijdYCI5m0O6SfMQ",
+	"51Ja0BnLzUUEC5nNGtxE1xsE9OXjuBJyupn+UQpNp3BTyQBzdMSyrbPPymwBOnwWRZuFs4SV0Ahpo89N",
+	"S06vKcsdqSzLWXhdBr8MM5ob2VnJeuX/dqp7JaNigufPhmmqiN+d3kztOVXcM2W4zp5uiGuQs+ZPGoLX",
+	"SV28aHGziW6318tu1/dbSxpniOkBvwKVegbWJNzDcimVU5gi4TBjiJh3ors9FUoTJcicysRHe8lP5C/s",
+	"OaGK/K/3b/8W2CZuX01z0wjso0u6flNF9Af1Iy1LCBxi81gOCG71CqBQ1YZBkrkUK7IQjC+I4LUxwAXH",
+	"tBB/WYUUq0IjO5Mr5iP0VQDYPB53zndfQKe/9rBunl5TmsaVZmerxXXmMb2rIyvMPd6ULkdo4PocUql/",
+	"LWdGmy5VLHZVRjlMrbJPjQjfMV4UQni38NKujxo1RN3Rcawm/vfJ1rmCPccgtyxnET8sUF1K2JO/zhlf",
+	"gCwk4/Hor5EeHe40m8UR87MZzjyGw9XqQlAIa1bvcCH2Fx0bLmUed0aDVPHQeuvWHDDc0esf2qWbwAz2",
+	"0jxIUt9UA1TbF739dh9QiKPF6+xNbXw3kYNlA3hRR9/OBiSmWSr6dtTF7uTWQ/1/uq0dBG6cn07+x9Ok",
+	"b9tBelCF3DTi1fqwBCJFDkQvmSLLcoauLFWLLiuUQuG1FKta8Y6qGC3Np3J4ne7k8FqVumxkSwReRa3z",
+	"qHPuZSMftt/t9svTn9r7OMU/d4mN2mvtErZWAY8I4SyToNS+3Kgd7rhP9MRYAOr+PGiIQS4qZbhPZjuV",
+	"+bYyWfbMXygV6vzerhnMY6jf4oCaBFfSZlQBrKrzxCj8LrHbNZXG8NgLD6JnGQp3/pVdAwfVMBGcLIUb",
+	"Z4SV/BokmzO0jGJ07FWrLXyeiWwT3flowUWjSMc5c3/CXUE3uaBZj2mhgGcgCdUajUmX8DMXknChl4wv",
+	"jkYzICQU+WZqHfgHDuX9sbNGQHOI81ZVznzEaBsjt9MG73OUECRbeL9HmkxfSqKBicMjfKFbvj5nYtG4",
+	"xplmGmN1eR5oDeyO0Zzb2nMf99hD5N/V6nkPPGtlCznB5v8c4Ca9irV7yVuebyLGh3cbBhzmjxJK69jW",
+	"U7HmaMy65yCS2lHy+suoHlHznx0twHYgvqnWZixE79EiJ3WtQOBK9a/rgSte3n540sl4W1Z6K2lzTijx",
+	"rkrB4cImpG98AqfLT/cs0TsztGGZS6qIgmuQNCcvK7ssknYXURVyUNOVyNic2WylO2mypyehclZnTpnV",
+	"teCwVcEQW87eZKc6fXpy9tPe6nSQQdIEdxXGSoh1sRIhSZi6FLz5yVmyhxD7kwR4bLh87Qt7ap1h6yVw",
+	"spZMa/N/ppei1GS9ZBqIKigms2YEVEoLe3mH8ZjZoP8U6xp2umZZKdLNgz7jG3Tu3fuc45yrVzTWaSZD",
+	"FNGQooMPi11q5QxqdVTLXRDDOagW0iZxNBEvUvHmwlI7EZQX1Z7zB9wlCN0ZBbpkmUF9l0aDgVBzP7kP",
+	"ry8pz8R8HhUAlZv4MOiK6u9mWiNh5Z+lSjWj0Oil5YthUwO/7WH6H3YFXFVGsTME6xilDwakgmsp8uCb",
+	"NBcKbBiXpR1af2DXNKXPQOapi0ft5CCtnw2SQWNge9tMCmk7t43EWrnCptq7DsoG7enM/aMvfjN2ZmFO",
+	"lZ6KUhel/gq5cvh2x4e/wtsZv2qYnCLFkFxZGO2o6wa687ptJs5XSTospEidAd2nfFaGdsiumlz7+SYI",
+	"Ef2giFhzgn7Lo2D3FWuL7X60GNbImi9edw2qJCTILULYws3m7hwahPQY5Qe4Xjx2NGaoZyi7eU7zfEbT",
+	"q+mYub9oM+3l4S+kuGbZWEWSe6cEVyntnuDrHIsg9yNK9C49wydudIVOogGxauE9iNP5q/fLIm7hexWh",
+	"jZysRtFwd+19d1QValnylOq4aG1rGGaR8CexPYzgaGzGct1Vb99bgINBNnSIyUnQ+sArMG3yCXYcpfo1",
+	"765oMOsAz6apvhlIKQDpQvbGcnDeQNSLDukFrHNiQkKpsqcsP7QZSzZrHGNiHQV6oT9l22oimEKENruv",
+	"PyNMK9LQC4/I67k5ZUKYJsaCVWS2ISvK8nOs0BaazGDBuPm67mixLZuHOGSnFfvBXImYR3Z2OMO0z3dq",
+	"d9BVNEWvgE/LoiMeNV6NQb2N4KUN7Gn60mqvZYj/A8QzWp5ySJDfdqryO4i2FrhjRG60+MbIcbS7JCZg",
+	"LmVX4wKRN+R6M+hbBWmjgr0dratYXQG2ONvcZp17vBLXHaxu1ISHFg75w1fZC1U2QzMaGMYJESjV3dR1",
+	"QUFqw0CIwCDjsyz7RhICvNG7X5HM4aL7HlP32w/qHDEp4xIaZmCFXKAEKJZ1CDWXFBP6v05++mW/khmH",
+	"UDYJptOQMajQVT3jzeitFgYcUv1VrGE03UDKscwrpRuevXsu1coOqJwNdZVw1HXnUsKN/hX+PmPS6h4S",
+	"rkEqGHb6Vd0fquX8CRuQS5pXGMOKAoZtFJRoMX42cQ6YLnSLS//RsyTNVnbXJOxpBmwRu+Ruwn7MPij3",
+	"vY7eHI136KdM9676bGhr/daO+Z8ighMu1o1OFEPRh2b8bVt09Cdwu7jh10vevu0B98EzpSGaZycUECMZ",
+	"MgsfKqHpFaQ8I0t6DWiAAc9arUP2s92pbqTRdqBf1R2sBYi5BtnVXWRbonstoo9G6io7tGC91IuoxV3d",
+	"E5ZdmrJlCUF3h759VF0ghuIVroo4FAvY38UwdrqCqfuxURA9tJIJ46qARsw/5sqK5E0zne/Q/sFlrtmn",
+	"A1+K3Wnsiv/Lh5O+x9ZqD9aoYiClLJY7MGgo/hFAfhu1erwRu7Q68Ncad1I2sqDqlixNb55TWIJ4oz/m",
+	"QAO3AQPHb+2BVA2//93VjYokhlhovfSw2tG8kDAUWVm8Fpa2Ki8XqsPivYQi39wxJ2jITOrMYWgdHNeL",
+	"nfISCnHAfjJXruuQh90CSwPnIs860sy7HRsu/yTC0wvR7QfUDS9fZ+TaLlH5DVwTT9x9F9T2N/k7TOHO",
+	"o265AgaNZndaD23bjNaQ27C5gy/tOusDUf62N6SP6hF1h1sM2qLHIWo3i43bbNHS1fABIhseMjIuraLS",
+	"5Wnwekw0xbsqHI6WjViORtYYbEiFzCBDJZYpwgW2SsFwS6HjnpbR+IaYxRvdmD3a3rtrbxW505IVzTBz",
+	"ytWGH43SuNFmW3XK/H5t8xD+kHb/7nmpIDsnzJkXVfoc5QTmc0g1Xt+KbsgMiJbM3OeCMh4W/9Tl63Xb",
+	"DrcyOl34Dt6SRvJPDbXQn2ptvcokbPRWamBmDOV9D+SOaqcaVw3+Jjbyt16yPOiu6wt2R7JFI6efBPuM",
+	"020dXN+5820HcrUlq29lYIApKW/0aZh42dDo9VCUcasmD8pMdg3E+9DCmOkK3Xp0Pype+ZaDvteP9fC7",
+	"iByuHr2ckh9QEdq7A6zdmKsAjqgIErieto2OB62DrnfY6iXb3NygeXFZ8ufYzmRbXtWNfwWHt/PJ+W/9",
+	"KOk7Bd8m1SkQDrctX7l/bp8OoXdRAsrBxw3WRSBsqLjaY78uUPI7FaTOWKx3OS21ID+6OtFH58Q8RShx",
+	"zbOtl4spMpcAF0SC+focq0tRFPvHxDXIC+S350ZtqHotb0AHYse8CznmzBJsR4eEFinsqxRvUcq29Lgs",
+	"uT0Z1ssKDgTZhLqo/JtPSAZQDBdItC6y3njHzXVpcLTM3KCMXRThqqF6xGfhsGjaoUC8tZNOUprn6LB0",
+	"jydkjVJTO+gYfRCbGpHZhjAdKg+uALEnucX1gYqpozfxupdDdvfdgfWWvN0Qed/eB7adYdAoorVk84xR",
+	"fec+rMNDPHGI1IF9D2XVlXu4cvBQQzZduZMD5z3wrNOk66qCHfAbuqLMJhG9y2kKrl++UUVZwYDrHxRx",
+	"93BBTpwuamvpMCXNN6JflrNoafsAhm2VRY5Vzey8W9NtZ+eYzXT7U0tSKGzynKs9/JzsVL0aLwxsCTi3",
+	"eEKqhmMJwVpQYztK+B0juY3UQWKz+XBQFd5ibSUdrOjQW03+HANKQDh0IZJBWFMC2oeME0pmxgowfF4o",
+	"IH5xbHu6BPvlD1hsNSrdHATL/+Uw9sGwKo5K3v6KOy/7Ms5aE9XKPD9HdLJWOeMLzN1hWkE+H596Wtlf",
+	"8cMpFQ2d9aYbf2gXeqyFzFSDR4znWdgltKVpRjXt64egqdREUZaNty0h0yUojcWHcRg5ced1adfxDedm",
+	"2HRoosXRJNk7XbcOs3qCEwV2K+wJupRFNo7hXpcYxDyRNl8+XmsdIIixKSqoGBpwTZGOxqeCRs5xldrZ",
+	"uLxY4BCDziEVBHjWgGYPWcV7Cqia5voLUOxjHefpe++YfvuRdjsor/Gx/41g3ddw72NVo9RYO8RNc6BS",
+	"HchjOpTf/t7HspqHtz7tLq/YUogr13y3r5oV9p7lgeRaFtNC5Czd7KYUYNdfO5bPdik1HzSaQhtw2S7Y",
+	"tQc+2i67u9I17oe2jZQqUAWFPgGEtk7lzxC9jrDLeqRtCPqL9uiI7iatRBwWQ9Kv+v5uAySC8QqtyY62",
+	"RAhdHTNYlPycBFsxUgz7A8fjXhbW+4Qu3Y3E2hXirU9HDB6Nned7F75654wuP9AiPrwBharLizS2i8hx",
+	"pJhVOKK6htHBGQelpm16v5+1YFs+T30r7HFwYdxJL5ah9j9uHtoOXfbxOT8SoOJW7f7KST1AIGoWdZZb",
+	"tWd37OC6u0uJZL+OF22gY9Q4z1qQYyzYNY6Ni6BcV/ikrheLp3G1GF0dQa3qMX1MbwulG4CruVMUTZOa",
+	"e7d4TyvNvUnBAaiHdB0tis70XNfO3hdJRqX2kET4ztkbltlP6wBwrT9g9xAM6w90uzgQ97mbhHV4sW/5",
+	"pMfyNkpsgagDi9vo2cDdXgT9QNXVIUeqQWHukKds38JE1wNm2pn6tqS6gyI0KD2NEs69smFw6kjnUORY",
+	"06egRaPWuVGwnDfVOycO20MRR6hEvykgvXuyrkGZHWaS1XxYQbpzw+2OxPERfRq2R1KXG5LNN9N0lQ31",
+	"kd5FGkumYVpdwh3rHiKF1VW6vLnFQGSGpBYlgwpRW/lHAw4Oc993m+bWRfz3rdVp84bhslHHLMIOeWe/",
+	"xKLtFZEPNgyrbrZyhGfXTAnslQh8LmRHNypPfC3fhfNYnJI37DnG2ncb7NZJW1UV65PTn5883WUsmye9",
+	"4OQ/n8a6+dUUVKvBqZBZOOn/czJEXiES/PzzkxiIu0ho3zSIfnxqe7HM/XTRQdzLp50QHeKaUerufNcD",
+	"RairGQc7qUz2GDswrV2C1GaxMf2X97uHHTSlnnIIbwlWNWq2NfeqyEE3HVqzXKS2VUDdQjNGLuaFOzpJ",
+	"V4yHn562OfE4PKfT+o0es/9wndxmqC59617+28bzBpIduoviOiOdA9OlDx6ztCK7DoLX+4mh50fK9J8o",
+	"y0vZkSY8E5mN1dhhn2jKu26uWPGH3WtwBD2ZbTRsh7+Luryyt3rYPbYVoXSfRzeP7oWeEc+NjkPNs9nk",
+	"q3NCidKiQIcEVVc20SQhwp5rKVaAFbw2UZw1UvHu3LhowDb/l+jR031dr4NGZw+SONy89xc4KAXNq1wI",
+	"nFqFVdrX4IbX6joqu1OSUf/Em2G7yEKldgX4OX7D91Q/WhVhea2+kVs8kEtsN/BAakPQMGUnxcFBZynW",
+	"wzlufu1hDcKuegkLprR1Yt6/JG3vzijDG4NsHAWn9tV+K5n63STTMenEN0rqbbS0B5nZubHbA6WX6+k/",
+	"//4PF80VPAU32Nq9PyEKgDQ2mYxGFYcien/awVFSYVerbo3W4+h4CvhuLSlb4uM+m7f85ID+y94OGOD0",
+	"pbOTQPjEu10Mw6Ov+9zeZLkSEqbNzXd3p9rOagv6uLRiFgvoj0fdq9H0w3eB6qgMEDxnHLCy0CjL2HDG",
+	"/K/Kac6AzvFrRTdO82Ca5OwaVILZJJkAhahgfh8om3ZldNfR+SSZiPkcP9i5IxOyAXcNMbr49lSVAJ+S",
+	"ZqfDNpb20Dn2f9+zydzCtVEfcjfOqNpt6EYqVqvtNTtcjmkpsfgmYx3B1aruxLbnEnKTYL6c+6FFIxee",
+	"bFXfdLzSgDKnm2lEsYkfaNeifC6miMfxluaxhBK6wpxyW65MSQEgL4jtXn9ejebbZeiKLWHa6TS+7Hyn",
+	"B6VWzQH5tmZkaUe5dkQatdxMxfwuHf26mxMkE8aXIFm8HjVsvTw4YKM/YaDyCD/dqa9hVVO7dbkOQRPC",
+	"Yf04XbI8s//UonicwzXkCWHZ+T///o+EFFQvzb8MLlDiGMZ+7tsIA8Jt9TKLjn6dwZzsPj3ULyOKPVnO",
+	"QtIUovMcn4NegzNKC5EzbZMOzZ8YKsiMzlAPqZxtSE5Lni7tpMqBuxx27YeIsZ1IlAu+IFpYx5BhQbhL",
+	"KcS83tGT4TmUu+DVbceteUxrp3sqwLg2i8d6XbH3QQf39TRlQf5ejdEfK9B8p2Yv0V0M0VA1rSTaAKaq",
+	"pA9vIXrsnTwT5uEH9E2Y1+3nnUAU3MU1YZceck5YG7iUTG/em7c4LbzLXC2NuUp+9BOOHiVkvZT2Mwk0",
+	"A/tJ5p7idQrWI1ubtbbfbGfiPzKCBjdgxDZQafv9280utS4mt7c4t3Qu4nrKs3evjRA37zQym7y6Brmp",
+	"q6ZwvK7N7cd9ktcZrAqhgaebx3+BzSf+o4Q/cHeG4509JemSSppqkCohK3N1WFmLpbg5A64fnRMJBVDN",
+	"+ILQqsdJyTOQnzjmUxj14go2rim88sWHYR8M2xLfb/PIz+QhWpZwQegn7nqlENd33DoHsPGH/anv6rFi",
+	"amUAfUQ+utTx4LB6CZ/4spzhQRShuCtzTr8zpgnj4TZ8q5CjT/wTf1bXh6OedFlyw3ivQblKobqxv8eM",
+	"HxRBJLJJ6wzrKO0u7I4+0mtYlrPHL1w9+o/mx16NqDP4zJuYIjMsbNbCYNEnHvzWbgp/vF6meH32tbiC",
+	"LDmxNI/bwEp5e+JHeC5sj6iwJ6RLAzenP3YxgP/4XQmbiI9eezrLgaQigyPyDLVil9lqLK9PXAHPVCNb",
+	"3xYietvsgrC5+WNOWa5cKMP8PvHFQLpU5qRnJyefuJe5GAxhinz55OMSnybn5Ms///6P29ujTxz7zqbg",
+	"Wq7YSpc5Myxm8qwwxPX47OjEM8zGZ3Voa7K2wAzmiJ9PTm3/PeC0YJPzyZOjU1zHcFxkD8dLoLle/h9U",
+	"JgBFV9VP5nU2OZ/8GfSv+EjQbgV/eXZy4loqa6cvm9s/LnJq8xksp4vJBkzTCon+tUbztcHCJue/fU4m",
+	"qlytqNxgahN4zCMuR83RnToifwPIsGdSKgFhR3NEEzSW3TgKArmyLavpQvnx55/NK49XoCWzaQ1dMHjj",
+	"HjkcELCmy73ltsoT7ZIj1S4a4a8aXO+kWBmAlYogUVp9JH58jKr2YsCli7seHAHueu4dkKaazG5MB1ss",
+	"9+PPJ09q4kZdXfkAHnakxwiejVk+isPu+vQ46JvSBb+6A8oABEPe9buLE9dwHCjld/0tOnDL1frfE69a",
+	"HTysU8FQV9WNRNYSxvLvgOmHMMS+AhUQm67DKBz/ypR+GXpzCirpCjQGhX77MjFYN/mjtMNjHaN0Zm8F",
+	"waGGIvFVXLbGfZdxzTu26CIYUxS/lPqgxy+s9rfDk39lRn2+/XxAnGvMRImg3VsOpHBzhe+Jd/XFo+lv",
+	"1DN0hYcY5aN4EaQ6/uL/fdtHp5VLfAu5BoBdQ0LS1cMAvZ/aQ+f+PUH/NtD9E9sJED3Ua26USDte0EjZ",
+	"tXVEW+ZJpTb6MbDiDld0TGeUZ65y3E02bN7VM/vARx+5uddtDdNSYGH8BTbuflGvfu5ax45yta9WBYan",
+	"bm8PiD9BhUgEdxxg7cRln5Ryfxz6M7uGZh1PWRyR92zBaY6KW63SZShS7IdgvVF7Ys8SqNQzsI6Yoozk",
+	"yaPDLsFwiZ3ahUkdVGk0OnGypEpc/PYKCmtRwQo95iurQwg/+jsha/cJ6viodiLcKs3ziLzGlYJugNZB",
+	"aMPEDbBUKUNHYWdHxPl3pdHE3cnGYFDjI3C9vwMjcfWibkz+QK9gDI3nPd00eyyADONujh+6sN1cyCPy",
+	"luebxq3WjSyu7oTQdgJop+Ay2rkd6jkCJ2wCsR5GGXorSq5ZTurvrN1tzAgMQUdUn3r2YXW9rcZ0u469",
+	"3N7j840GRcS89jlYeF2YazH0JJwaUg3SUIIA+pSsLy04Wtf+c2Z9kQ0V0Pqcfz776eyXXwIn9GnMCb2z",
+	"YndI1SGY/HpYba3ZwwXfmiB+eL8bGmM4xHCNLqs7EIVy0RKvIDQPc3ZyYrswmMcKK85csZsXawk5Ozmz",
+	"D5ktAUoeboc3Wp9YRn40P/e1tY+2ebIRpv9iSkgQi/qqmsj7+uICPeTs5OyB3v/WFlZX/cfuTxV/gra4",
+	"R5chR9SDG5rqfIPqs1eGtATopYxlOet13KEz8HBCuJy9t81sOowQs737g+1j1SwU+1k5ubsUa7Iq0yUy",
+	"eZFnqtM/wzJ1/EXDjQ5Nv63ChByM+nd6FgQLyFyKlfXewoJhzxAUM1VXdHSfJ+QDVVdJcKcvXbfJJFAR",
+	"XRTHtr1Dor0gLu6JeufTzpXNY/XaQvrQiHveGcO++yXCxm2AgdrmWK9uCsqz11mH/8SF4rzjww5KruNR",
+	"WpbQ4wgJ4urbaRAHFW2vszfOL9SBiwx7iBnAoUt+bfR3yqtMKqUpz1TVX2wkGcgyl6tFOaGzmYRrZmNY",
+	"KeX2lbZowLcP0uumi8xiSkDwLh/MSMKZuLk9xmnF3WbyC/P1m6o/6X4C6rm4ubNsSiKtb7cjhT8ozKRP",
+	"CFXuq3Do8jmh6LY2+rYQhdHSvGdxaoskjsizKsHHiGwwfxDXHg7R2YaoaoT28aY/h6ljNYZtpxr0KHU7",
+	"x4cPJKjxcg8to/ElPe4C27ySjEc2z9IrG30sNRKIYbqzQFZaBHGs7wZvO0Hjyzw4R+c9YXNbkRPSkqGc",
+	"bjoKexZ3Op9HIaSYdbGyY8m2baMC4Aq7NHRZQnBT5Dg8zmUHRb3XmwLd5fXyO2UouJZjH8xLmyWtT2PN",
+	"KzYYgjQENPne3Ni/2hS8B7CLjKX+WPB8Q1zan5X1DhsTIvKs8mxfEByX53me2h2ZlZZAV93KDjfWL9du",
+	"lqL5dWJj4xnVlHy5TYIkY/OtT0mWbiTlCi6cn2xlFA7tqh3mRBl9GR/GwLpNXnWm9ukJUcG63ghET8oR",
+	"cfH/OlhbjcGZiWzzg8JVre+kbYCZs96fMj/vFtxEwD2uAbxHjPOV+alyvhOXRqFYhobnGBHfj/QKHpeF",
+	"MsLUNi16rBz40Zvp2xC6I10Q1B2q7Dtz0T0oFvDHuMH9LPR2BWH4DFKWgdkSz0C6TBXXtPucaBE6X8il",
+	"zZMlP7qs70xweEQ4QEZcMWHS6BNnVnMNsAzG+Z7EtTMOzakwPefPrz6Qf/79H8f2swg+Ac/qZov7YdMD",
+	"Gehue2ank9tmuphrHtvC5NPxLOa6yXsEw1+Wks7yDakaNI/gfAWciOHQzyb12mRqNIWMeUSrax9G3+Mv",
+	"7l+3/bked7t/97sHiAG6N2FziM5UEnuIceJ/brV9IHxcD0jtAvQzPybzPnAeViHsaz5Spt+8P+y9uAN1",
+	"XInjQ4jEmq3gsSj1KIw/SKJ279AipIvtiISzSgeU5O07lX66ZtzexOGb45DPN+MPtQNF/9UZrcXcAGkS",
+	"63jlGVmULKPouRSutxhKcuzCvSF2robnD6RK5DRa7l6oFbS36OIX/121pjgsZj0Eq2h2EengGB4mIzOJ",
+	"pVjBD8qvTgSvpGonq0BVshmnid/o+azqqBHVE1/RdFnJczcASszJu7fvP5BwnSPy2vo5g7ijNw6YS8+z",
+	"CiBOPEdjRhGm0ZmE4Xq7zm9PPh8ZG6JX1VPfuK733KbyPCwPwpc+vLZXFobRnJ6cBD5ta2ImhOa583uv",
+	"vMspsaOADCbJrBldbyJoQZkxzY4Zv2a6acm0nKaYZv4aH/tW8cLuzjXJe2C8sO/uZ1wWyGMon/O5VWfM",
+	"9R0RLGMVGXIFtRRrjohxYflXTjf4IdZA4NzVOrnX4EcBDROhgEYszf7Z5/97B7ZHyMFkgnlBlxfKnNxu",
+	"cQRhn+d2rRg4kq6Uuywz+/tWKcLs7Vn24BaxeW0/KRi4jh257n9rK3J9YaMjlv0R3zqtqvdx+S8ltyQz",
+	"Ru0BZbIuI6pSPRb02g+uzGCIEI+/mP/1mulxbIxEMQv74M5RzIeMW5pD9GfyevwZwYo3SyU4VBLTKgx4",
+	"6pzdnPGrnlvxdkE/i/yv6qmti9mKBxrl7rLkF1iYg+ZEnnflX+2fx98qMOF20qimGtwLGTf2S2fCmm8D",
+	"v9Mt+mO7BhffWwDEb/8BIiAVguBUeZvP0p3R39TgjInSj36X+MS+EuqbugtzhAeJRPlGYWj5KaaFzxep",
+	"sw8MMHsVArPZb1UhMHv7CgqBeW2/QlDBezPiPToL3q5rXYxYiEfmIjdmEXlGZH3lRj5aw9plW1BbNxy9",
+	"/4r6bDLK8Rf3r9v+ikE/o39YPofz/L9BEe2O0i+lXa3LSHlDbrVWqlfVv8fYPf46+vOF/DTgbo5Z8u+d",
+	"YZYPIbcMnLrllKtlTDp8Xs8Zz1S0WtKoxVUqEjlFp1c42x0zGwnFMLkfFx76+ZnyWc1TW2NptLnATeba",
+	"ZCSk5DkoO3HcEj7+y0/TrBoNhMPnoWYP2xWdmBVp97PtWbN+iUvU2b5N2VCN8X9o6VDy5zgPrrtIt1LI",
+	"fV3x/ZH3hWucYKfLG8Ms6C1X91OoeUx3na756/iLLHk/97/D1SMdHzxy+kBl0m+tbZMgoD31+L+wjbBv",
+	"DIHZv7YzCOrEwc3vcgtYfd7tyzSc536X8e9VHPl16PM5oL/GdUn5ocaYI3JJmXLdbgJBgWEP4Kn7xmXJ",
+	"Vr/aBW+qKQydqsEHN1ThHphzf8s6mP3zvVnV1UiNw9daWazBC7PhELDREPOvDVmDBK8JhLhhUaDbwLNi",
+	"44NtfvDd849gqtADC/1g6kgHW/FDTsaS82a9I+KHrGI1vordvGMLriu/Ov7i/tUr3N9XU5f3wwn3uwcQ",
+	"8uGE7A6I+9HRI5UnUV8ZjKaaK1W6AigUmQWNGOsuFt60Kxik4H1h8Vov7NZkQ+rNu7CzWsa5jm+GTJvD",
+	"unei1NERp59Yx0OdSyhy6koC3ao/KBIM604a9hw2sMIQqG/NZjVKj3o229XjWG/hIDKA4y/mf720fifm",
+	"bwXfwam8Go/Vw1QvECSvPlC0hj1x+vZoiasPwq2ZhwZSusexC5A5x8Wwp/PmYWzVsgRRgOs8aJbAbuAz",
+	"sEn4biyULS80T6NDT5FwIh5RdHNUxf9sej1WGOQw19YFQF7PH79xST/grBLz3IpmgBldNgeMag9CF0sp",
+	"JKSC2661U9sva9srYEn6vhg1Qi2auekaGfx1ROvFPDz2CD597bKwYIrXA3PP3fScytdMuFh/BRJ8YbHa",
+	"Kkk/uPZ4hpXaXBEu6sw3NMfNTnN2DYnvbKShR5UKGWurqVlXo4JT35jSe33XS6FcrNL66gxBV61i/GRs",
+	"Ia7M7srCZmq6od/nbse2e64hc5e1WVVchm4fV6uDzRKwAMjO60dYpMvKLbFVlKOr3qddzr87d9K6F6kf",
+	"iKT8YfYxH8Zsk0ClvvTxhW3C+min8pd5RmZAMleGOWo28sAOWgGQcXs09L96/C4NVasqZFZaROqWXQp/",
+	"u8WthKo7ATY2t6Velh7thLCy2FkrOw7mXd2LcyR+6J6Q5Ed83g1XeFQxjQvbCcVn7GCz43pJZ7u4Oiuz",
+	"rgN2rBqPSn3HfijfIuGHs0AeugLg34nm8I21Ee3z1K26ECOnLcwOULKTvAKK6nR6fqwmwX3HIdFgLt9h",
+	"fY9upBaz/owWl2zFS5OKwTBJ/ICeuoUaeiqX9Bo6nSAdFUc2qeGOTOdB+Ug1NfCBWcnWaMDOFil2QFoV",
+	"4bCzA+6PJm8Y1665jXuDiLUDSerYJL55F2I+VpDPj+1CPe1C8ftvG0ceJL7VmMA3gAbjBrbCsQMhKtQW",
+	"SRXsMggwGOzKhSh2R5Ad20u/XfO+DtPfkwwIjvLQDf8wWSVs2By2tWiIAT8O2PYLxkSE2vm5++02xgce",
+	"ut9rvMPrs1a9HNO+Iq2p+2+1dH1Xj6o7SFmEX/7AjMW/56v2Y7WdRp6cEGUblFRahutRTfO84SJv5rt2",
+	"4tgX+4/bY5wQ0C1lXpqv7yhkvMr2b5hz8cAy6RKLSR2u5FSDDEg39JXVXUjcELdHF1W33yVVZCGM2sv3",
+	"QyE7Ba6vgt58//+Q6BtHorqVZ6002yLVI/JaK9eABniW1Oqsd52ioYq18yshnVvZyArz/Xyo42dj0liv",
+	"FeuHhu0yJcOm8e9TXvO9mcPVMLjD6kEV4L2IcqkAK9oseaty65vDa6pxbb99NhCxbZzsvZUyd+PT1Pnx",
+	"8enZfx6dHJ0cnZ7/508/PUHwuaX9lPmJbb76JaigUuHfNm4RfOBRLfgIy2/CNXx+eeMzc5LgA1ek+vn2",
+	"/wYAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
