@@ -37,8 +37,8 @@ func (a *app) attachCommand() *cobra.Command {
 			"A turn that a crash of this program has cut is never run again: --resume-exec goes on with\n" +
 			"it, else it is reported as failed (attach_restarted). The first interrupt ends when the\n" +
 			"running turns have ended; the second leaves them to the next start.",
-		Example: "wavehub attach --name w-1 --token-file w-1.token --exec 'claude -p'\n" +
-			"wavehub attach --name w-1 --token-file w-1.token --exec 'sh -s' --bare --parallel 4",
+		Example: "wavehub attach --name w-1 --token-file w-1.token --exec \"claude -p\"\n" +
+			"wavehub attach --name w-1 --token-file w-1.token --exec \"sh -s\" --bare --parallel 4",
 		Args: exactly(),
 	}
 	flags := cmd.Flags()

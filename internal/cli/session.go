@@ -31,8 +31,8 @@ func (a *app) sessionGet() *cobra.Command {
 func (a *app) sessionSet() *cobra.Command {
 	cmd := mark(&cobra.Command{
 		Use: "set-backend-ctx SESSION JSON", Short: "Replace what the worker keeps with its session, and nothing else", Args: exactly("SESSION", "JSON"),
-		Long:    "Takes any JSON up to 64 KiB; null clears. A new Dispatch of the session starts with it cleared.",
-		Example: "wavehub session set-backend-ctx " + exampleDispatch + " '{\"id\":\"abc\"}'",
+		Long:    "Takes any JSON up to 64 KiB, such as '{\"id\":\"abc\"}'; null clears. A new Dispatch of the session starts with it cleared.",
+		Example: "wavehub session set-backend-ctx " + exampleDispatch + " \"{}\"",
 	}, isMutation)
 	cmd.RunE = verb[client.SessionResult]{
 		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.SessionResult, error) {

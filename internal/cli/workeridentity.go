@@ -25,7 +25,7 @@ func (a *app) identityRegister() *cobra.Command {
 		Long:    "Prints the token, which is a secret, or writes it to a new file that only you can read.",
 		Example: "wavehub worker-identity register w-1 --token-file w-1.token\nwavehub worker-identity register w-1",
 	}, isMutation)
-	cmd.Flags().StringVar(&file, "token-file", "", "write the token to this new file, readable by you only, and do not print it")
+	cmd.Flags().StringVar(&file, "token-file", "", "write the token to this new file, readable by you only, and not to the terminal (--json shows it all the same)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return verb[client.WorkerRegistered]{
 			call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.WorkerRegistered, error) {

@@ -186,7 +186,6 @@ func (s *Service) startMail(a hub.Attachment, in hub.PeerStart) hub.SessionStart
 		Preamble: a.Receipt.Preamble, Attempt: max(in.Attempt, 1), RetryOf: in.RetryOf,
 		Commands: map[string][]string{
 			"done": report("succeeded"), "failed": report("failed"), "cancelled": report("cancelled"),
-			"ask":    {"wavehub", "ask", "--question", "your question"},
 			"status": {"wavehub", "send", "--type", "status", "--dispatch-id", string(a.Dispatch), "--subject", "short", "--body", "more"},
 		},
 	}
