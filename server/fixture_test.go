@@ -62,6 +62,8 @@ type world struct {
 	reader   string
 	// capability is a Dispatch's that has no attachment: it passes the guards.
 	capability string
+	// attached is the token of an attached worker without Dispatches.
+	attached string
 }
 
 type option func(*Config)
@@ -102,6 +104,7 @@ func newWorld(t *testing.T, opts ...option) *world {
 	w.operator, w.reader = tokenOf("whu_", "operator"), tokenOf("whr_", "reader")
 	w.capability = tokenOf("whd_", "dispatch")
 	w.credential(store.Credential{Sum: keystore.TokenSum(w.capability), Kind: store.CredDispatch, Subject: string(hub.NewDispatchID())})
+	w.attached = w.identity("w-1")
 	w.credential(store.Credential{Sum: keystore.TokenSum(w.operator), Kind: store.CredOperator})
 	w.credential(store.Credential{Sum: keystore.TokenSum(w.reader), Kind: store.CredReader})
 	return w
@@ -145,6 +148,18 @@ func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 
 func saying(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
+}
+
+// identity registers an attached worker and returns its token.
+func (w *world) identity(name string) (token string) {
+	w.t.Helper()
+	one := hub.Worker{ID: hub.NewWorkerID(), Name: name, State: hub.WorkerActive, Generation: 1}
+	token = testTokens{}.Worker(one.ID)
+	w.update(func(tx store.Tx) error {
+		return errors.Join(tx.PutWorker(one), tx.PutMailbox(store.Mailbox{Box: one.ID.Box()}),
+			tx.PutCredential(store.Credential{Sum: keystore.TokenSum(token), Kind: store.CredWorker, Subject: string(one.ID)}))
+	})
+	return token
 }
 
 func (w *world) credential(c store.Credential) {
