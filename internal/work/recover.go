@@ -139,7 +139,8 @@ func demoteOne(tx store.Tx, d hub.Dispatch) error {
 			return err
 		}
 		if r.Queued() {
-			return nil // it waits for its attached worker, as before
+			_, err := dispatch.RecordQueued(tx, d.ID, r) // it waits for its attached worker, as before
+			return err
 		}
 		r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, "the hub was restarted during the start"
 		r.NextCommands = inspectCommands(d.ID)
