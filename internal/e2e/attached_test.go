@@ -143,6 +143,10 @@ func TestAttached_StopCancelsTheTurn(t *testing.T) {
 	l := w.attach(t, "sh -s", "--bare")
 	start := run.give(t, "touch began; "+g.wait()+"touch went-on", w)
 	eventually(t, "the turn has begun", 20*time.Second, func() bool { return exists(filepath.Join(l.args[6], "began")) })
+	waits := get[api.StartReceipt](t, run.Caller, "dispatch", "--task", run.Task("touch went-on"), "--to", "worker:"+w.Name) // taken up, without room
+	if out := get[api.StopResult](t, run.Caller, "worker", "stop", waits.DispatchId); out.State != "stopped" || waits.State != "ready" {
+		t.Errorf("the stop of a turn that has no room is %+v of %s", out, waits.State)
+	}
 	out := get[api.StopResult](t, run.Caller, "worker", "stop", start.DispatchId)
 	if out.State != "stopped" || out.ProcessAction != "none" {
 		t.Errorf("the stop is %+v", out)
