@@ -94,7 +94,7 @@ func TestAttached_TheTurnSpeaksForItself(t *testing.T) {
 	if m := run.Done(start.DispatchId); reportOf(m).Outcome != "succeeded" || !strings.Contains(m.Body, "it said yes") || !strings.Contains(m.Body, "look at main.go") {
 		t.Errorf("the turn's own report is %+v", m)
 	}
-	run.Done(held.DispatchId)
+	eventually(t, "the other turn has ended too", 20*time.Second, func() bool { return run.Show(held.DispatchId).Dispatch.State == "succeeded" })
 	if s := get[api.SessionOnly](t, run.Caller, "session", "get", start.DispatchId).Session; s.Status != "closed" {
 		t.Errorf("the session is %+v", s)
 	}

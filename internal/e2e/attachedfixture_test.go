@@ -108,7 +108,12 @@ func (w attachedWorker) attach(t testing.TB, command string, more ...string) *lo
 	l := &loop{t: t, w: w, log: &journal{}}
 	l.args = append([]string{"attach", "--name", w.Name, "--token-file", w.file, "--dir", t.TempDir(), "--exec", command}, more...)
 	l.start()
-	t.Cleanup(func() { l.end(syscall.SIGKILL) })
+	t.Cleanup(func() {
+		l.end(syscall.SIGKILL)
+		if t.Failed() {
+			t.Logf("attach printed:\n%s", l.log)
+		}
+	})
 	return l
 }
 
