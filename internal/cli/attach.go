@@ -107,7 +107,7 @@ func (a *app) newLoop(ctx context.Context, f attachFlags, conn client.Config, ro
 	}
 	defer hub.Close()
 	l := &attachLoop{
-		app: a, flags: f, conn: conn, turns: map[string]*turn{}, ended: make(chan *turn), hurried: make(chan struct{}), drained: make(chan struct{}),
+		app: a, flags: f, conn: conn, turns: map[string]*turn{}, ended: make(chan *turn), hurried: newOnce(), drained: newOnce(),
 	}
 	var me *client.WorkerResult
 	var opts []client.Option

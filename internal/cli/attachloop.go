@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -34,14 +35,32 @@ type attachLoop struct {
 	box   string
 	bin   string
 
-	turns    map[string]*turn // that run or report, by Dispatch
-	queue    []*turn          // acknowledged and not begun
-	ended    chan *turn
-	draining bool
-	handed   bool          // mail was left in the mailbox for the next start
-	drained  chan struct{} // closed when it begins to drain
-	hurried  chan struct{} // closed when turns are not waited for any more
-	failure  error         // why the loop ends
+	turns   map[string]*turn // that run or report, by Dispatch
+	queue   []*turn          // acknowledged and not begun
+	ended   chan *turn
+	handed  bool  // mail was left in the mailbox for the next start
+	failure error // why the loop ends
+
+	drained, hurried once // it drains; turns are not waited for any more
+}
+
+// once is a channel that is closed once. Safe for concurrent use.
+type once struct {
+	ch   chan struct{}
+	only *sync.Once
+}
+
+func newOnce() once { return once{make(chan struct{}), &sync.Once{}} }
+
+func (o once) set() { o.only.Do(func() { close(o.ch) }) }
+
+func (o once) isSet() bool {
+	select {
+	case <-o.ch:
+		return true
+	default:
+		return false
+	}
 }
 
 // batch is one answer of the mailbox.
@@ -61,17 +80,34 @@ func (l *attachLoop) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if err := l.restore(work); err != nil {
+	go l.follow(work, interrupts)
+	switch err := l.restore(work); {
+	case errors.Is(err, errHandedBack):
+		return nil
+	case err != nil:
 		return err
 	}
 	l.app.say("attached as %s", l.flags.name)
-	return l.serve(work, interrupts)
+	return l.serve(work)
 }
 
-func (l *attachLoop) serve(ctx context.Context, interrupts <-chan os.Signal) error {
+// follow has the first interrupt drain the loop, whatever it is at, and the next
+// one leave its turns to the next start.
+func (l *attachLoop) follow(ctx context.Context, interrupts <-chan os.Signal) {
+	for _, o := range []once{l.drained, l.hurried} {
+		select {
+		case <-interrupts:
+			o.set()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (l *attachLoop) serve(ctx context.Context) error {
 	waiting, quit := context.WithCancel(ctx)
-	defer func() { quit() }()
-	mail := l.await(waiting)
+	defer quit()
+	mail, drained := l.await(waiting), l.drained.ch
 	tick := time.NewTicker(presenceTick)
 	defer tick.Stop()
 	l.begin(ctx)
@@ -86,12 +122,13 @@ func (l *attachLoop) serve(ctx context.Context, interrupts <-chan os.Signal) err
 			delete(l.turns, t.id)
 		case <-tick.C:
 			l.present(ctx)
-		case <-interrupts:
-			l.interrupt()
+		case <-drained:
+			drained = nil
+			l.app.say("draining: %d turns run, %d wait for the next start", len(l.turns), len(l.queue))
 		}
 		l.begin(ctx)
 		switch idle := len(l.turns) == 0; {
-		case l.failure != nil, l.draining && (idle || l.handed):
+		case l.failure != nil, l.drained.isSet() && (idle || l.handed):
 			quit()
 		case mail == nil:
 			mail = l.await(waiting)
@@ -102,24 +139,7 @@ func (l *attachLoop) serve(ctx context.Context, interrupts <-chan os.Signal) err
 
 // finished reports whether nothing runs and nothing more is to be run.
 func (l *attachLoop) finished() bool {
-	return len(l.turns) == 0 && l.draining
-}
-
-// interrupt begins to drain; the next one leaves the turns to the next start.
-func (l *attachLoop) interrupt() {
-	if l.draining {
-		l.hurry()
-		return
-	}
-	l.app.say("draining: %d turns run, %d wait for the next start", len(l.turns), len(l.queue))
-	l.drain()
-}
-
-func (l *attachLoop) drain() {
-	if !l.draining {
-		l.draining = true
-		close(l.drained)
-	}
+	return len(l.turns) == 0 && l.drained.isSet()
 }
 
 // fail ends the loop: its turns are ended, for nobody takes their reports.
@@ -127,25 +147,8 @@ func (l *attachLoop) fail(err error) {
 	if l.failure == nil {
 		l.failure = err
 	}
-	l.drain()
-	l.hurry()
-}
-
-func (l *attachLoop) hurry() {
-	select {
-	case <-l.hurried:
-	default:
-		close(l.hurried)
-	}
-}
-
-func (l *attachLoop) isHurried() bool {
-	select {
-	case <-l.hurried:
-		return true
-	default:
-		return false
-	}
+	l.drained.set()
+	l.hurried.set()
 }
 
 // await waits for mail in its own goroutine, which ends with one answer.
@@ -194,7 +197,7 @@ func (l *attachLoop) take(ctx context.Context, got batch) {
 // only after it: a former loop is refused here.
 func (l *attachLoop) ack(ctx context.Context, delivery string) (out *client.CheckResult, err error) {
 	var opts []client.Option
-	err = l.persist(ctx, l.drained, func() error {
+	err = l.persist(ctx, l.drained.ch, func() error {
 		out, err = l.hub.Check(ctx, l.box, client.CheckOptions{Ack: delivery}, opts...)
 		opts = sameRequest(opts, err)
 		return err
@@ -218,7 +221,7 @@ func (l *attachLoop) promote() {
 // to be ended. It is false for a batch that is left to the next start.
 func (l *attachLoop) admit(ms []client.Message) (bool, error) {
 	fresh := slices.ContainsFunc(ms, func(m client.Message) bool { return m.Type == "session_start" })
-	if fresh && l.draining {
+	if fresh && l.drained.isSet() {
 		return false, nil
 	}
 	for _, m := range ms {
@@ -315,7 +318,7 @@ func (l *attachLoop) closed(c hub.SessionControl) error {
 // what was cancelled before it began needs none.
 func (l *attachLoop) begin(ctx context.Context) {
 	l.queue = slices.DeleteFunc(l.queue, func(t *turn) bool {
-		room := len(l.turns) < l.flags.parallel && !l.draining
+		room := len(l.turns) < l.flags.parallel && !l.drained.isSet()
 		if t.line == "" || !room && !t.stopped() {
 			return false
 		}
@@ -336,7 +339,7 @@ func (l *attachLoop) perform(ctx context.Context, t *turn) {
 		l.app.say("%s begins", t.id)
 		end, err = l.play(ctx, t)
 	}
-	if err == nil && l.isHurried() && t.note.State == started {
+	if err == nil && l.hurried.isSet() && t.note.State == started {
 		return // its note says started: the next start decides
 	}
 	switch {
@@ -371,7 +374,7 @@ func (l *attachLoop) present(ctx context.Context) {
 // or has failed. Its processes are ended before that.
 func (l *attachLoop) restore(ctx context.Context) error {
 	own := map[string]client.OwnDispatch{}
-	err := l.stubborn(ctx, func() error {
+	err := l.persist(ctx, l.drained.ch, func() error {
 		return l.eachOwn(ctx, func(d client.OwnDispatch) { own[d.DispatchId] = d })
 	})
 	if err != nil {

@@ -75,7 +75,7 @@ func (l *attachLoop) soon() (giveUp <-chan struct{}, done func()) {
 	ch, stop := make(chan struct{}), make(chan struct{})
 	go func() {
 		select {
-		case <-l.drained:
+		case <-l.drained.ch:
 		case <-stop:
 			return
 		}

@@ -178,7 +178,7 @@ func (l *attachLoop) spawn(ctx context.Context, t *turn, dir string) (ending, er
 	case err := <-waited:
 		return ending{cleanly(err), out.String()}, nil
 	case <-t.cancel:
-	case <-l.hurried:
+	case <-l.hurried.ch:
 	}
 	err := proc.EndTree(context.WithoutCancel(ctx), t.note.tree(), turnGrace)
 	if err != nil {

@@ -311,6 +311,27 @@ func TestAttached_DrainOnSigtermFinishesItsTurn(t *testing.T) {
 	}
 }
 
+// An interrupt ends the loop also while there is no hub.
+func TestAttached_DrainWithoutAHub(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	run, w, g := h.NewRun("drain"), registered(t, h, ""), newGate(t)
+	l := w.attach(t, "sh -s", "--bare")
+	start := run.give(t, "touch began; "+g.wait(), w)
+	eventually(t, "the turn runs", 20*time.Second, func() bool { return exists(filepath.Join(l.args[6], "began")) })
+	h.Kill()
+	must(t, l.cmd.Process.Signal(syscall.SIGTERM))
+	eventually(t, "it drains", 20*time.Second, func() bool { return strings.Contains(l.log.String(), "draining") })
+	if code := l.end(syscall.SIGTERM); code != 0 { // the second one: the turn is left
+		t.Errorf("exit %d\n%s", code, l.log)
+	}
+	h.Start()
+	l.start()
+	if m := run.Done(start.DispatchId); !strings.HasPrefix(m.Body, "attach_restarted") {
+		t.Errorf("the report is %+v", m)
+	}
+}
+
 func TestAttached_NameAtPeer(t *testing.T) {
 	t.Parallel()
 	p := NewPair(t)
