@@ -100,10 +100,23 @@ func TestAttachedMailIsInOneOrder(t *testing.T) {
 	if _, d := w.states(task, id); d.State != hub.Starting {
 		t.Errorf("before it is taken up the Dispatch is %s", d.State)
 	}
-	if _, err := w.send(consumer, dispatch.SendInput{To: id.Box(), Type: hub.TypeGuidance, Body: "hint"}); err != nil {
+	hint, err := w.send(consumer, dispatch.SendInput{To: id.Box(), Type: hub.TypeGuidance, Body: "hint"})
+	if err != nil {
 		t.Fatal(err)
 	}
+	_, stranger := w.register("w-2")
+	where := func(want dispatch.Whereabouts) {
+		t.Helper()
+		if got, err := w.dispatch.Message(context.Background(), p, hint.Message); err != nil || got.Delivery != want {
+			t.Errorf("the guidance is %s, %v; want %s", got.Delivery, err, want)
+		}
+		if _, err := w.dispatch.Message(context.Background(), stranger, hint.Message); !hub.IsCode(err, hub.CodeMessageNotFound) {
+			t.Errorf("another worker reads it: %v", err)
+		}
+	}
+	where(dispatch.Queued)
 	first, err := w.check(p, mail.CheckInput{Box: one.ID.Box()})
+	where(dispatch.Delivered)
 	again, err2 := w.check(p, mail.CheckInput{Box: one.ID.Box()})
 	if err != nil || err2 != nil || kindsOf(first) != "session_start guidance" || again.Messages[0].ID != first.Messages[0].ID || first.Messages[1].To != id.Box() {
 		t.Fatalf("%v %v: %s, then %+v", err, err2, kindsOf(first), again.Messages)
@@ -112,6 +125,7 @@ func TestAttachedMailIsInOneOrder(t *testing.T) {
 		t.Error("receiving alone takes a Dispatch up")
 	}
 	w.take(p)
+	where(dispatch.Acknowledged)
 	if _, d := w.states(task, id); d.State != hub.Ready {
 		t.Errorf("an acknowledged session_start leaves it %s", d.State)
 	}
@@ -167,7 +181,8 @@ func TestAcceptance_L09_PresenceOfAnAttachedWorkerIsNoMail(t *testing.T) {
 	}
 }
 
-func TestAttachedMessagesNameTheirDispatch(t *testing.T) {
+// Acceptance V7: what is not the worker's own changes nothing.
+func TestAcceptance_V07_AttachedMessagesNameTheirOwnDispatch(t *testing.T) {
 	w := newWorld(t)
 	r, _ := w.newRun()
 	one, p := w.register("w-1")
