@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,11 +17,14 @@ import (
 type Config struct {
 	URL         string // https://host:port
 	Fingerprint string // of the hub's key; never empty
-	Token       Secret // whu_…, whr_… or whd_…; empty sends none
+	Token       Secret // whu_…, whr_…, whd_… or whw_…; empty sends none
 	// Context and Consumer prove a binding: the caller's terminal, or whc_….
 	// At most one is usually given; the hub refuses two that disagree.
 	Context  string
 	Consumer Secret
+	// Generation is that of an attached worker's loop, as Attach returned it: once
+	// another loop has attached, this one is refused. 0: whichever is the present.
+	Generation int64
 	// Timeout is how long the hub may stay silent beyond what a call was asked
 	// to wait; default 30 s. ConnectTimeout bounds connecting; default 5 s.
 	Timeout        time.Duration
@@ -70,6 +74,9 @@ func credentials(cfg Config) api.RequestEditorFn {
 		}
 		if cfg.Context != "" {
 			req.Header.Set("Wavehub-Context", cfg.Context)
+		}
+		if cfg.Generation > 0 {
+			req.Header.Set("Wavehub-Generation", strconv.FormatInt(cfg.Generation, 10))
 		}
 		if cfg.Consumer != "" {
 			req.Header.Set("Wavehub-Consumer", cfg.Consumer.Reveal())

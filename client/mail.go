@@ -87,7 +87,9 @@ func inParts[T any](wait time.Duration, one func(part time.Duration) (*T, bool, 
 type Question struct {
 	Subject, Body string
 	Options       []string
-	Wait          time.Duration
+	// Dispatch is needed of an attached worker that has several.
+	Dispatch string
+	Wait     time.Duration
 	// Asked, if set, is called once the question is stored, before the wait:
 	// what it says about resuming is then true, whatever happens next.
 	Asked func(api.SendResult)
@@ -97,7 +99,7 @@ type Question struct {
 // joined, not asked twice. Once asked, Answer with the message id resumes.
 func (c *Client) Ask(ctx context.Context, q Question, opts ...Option) (*api.Answer, error) {
 	sent, err := c.Send(ctx, api.MessageSend{
-		Type: api.MessageSendTypeQuestion, Subject: q.Subject, Body: q.Body, Options: q.Options,
+		Type: api.MessageSendTypeQuestion, Subject: q.Subject, Body: q.Body, Options: q.Options, DispatchId: q.Dispatch,
 	}, opts...)
 	if err != nil {
 		return nil, err
@@ -117,7 +119,7 @@ type CheckOptions struct {
 }
 
 // Check acknowledges, then returns the outstanding batch of the mailbox
-// (run:<id> or dispatch:<id>) or waits for one. Receiving never consumes.
+// (run:<id>, dispatch:<id> or worker:<id>) or waits for one. Receiving never consumes.
 func (c *Client) Check(ctx context.Context, box string, in CheckOptions, opts ...Option) (*api.CheckResult, error) {
 	if in.Wait < 0 || in.Wait > MaxWait {
 		return nil, Errorf(CodeInvalidArgument, "a check waits at most %s", MaxWait)

@@ -19,6 +19,8 @@ type (
 	Commands                = api.Commands
 	Default                 = api.Default
 	Dispatch                = api.Dispatch
+	DispatchCreate          = api.DispatchCreate
+	DispatchCreateReports   = api.DispatchCreateReports
 	DispatchDetail          = api.DispatchDetail
 	DispatchPage            = api.DispatchPage
 	DispatchState           = api.DispatchState
@@ -46,11 +48,15 @@ type (
 	OutputPage              = api.OutputPage
 	OutputTerminal          = api.OutputTerminal
 	OutputTranscript        = api.OutputTranscript
+	OwnDispatch             = api.OwnDispatch
+	OwnDispatchPage         = api.OwnDispatchPage
 	Peer                    = api.Peer
 	PeerAdd                 = api.PeerAdd
 	PeerDetail              = api.PeerDetail
 	PeerPage                = api.PeerPage
 	PeerResult              = api.PeerResult
+	Presence                = api.Presence
+	PresenceResult          = api.PresenceResult
 	Problem                 = api.Problem
 	ProblemRetry            = api.ProblemRetry
 	QuestionPage            = api.QuestionPage
@@ -70,6 +76,9 @@ type (
 	RunPage                 = api.RunPage
 	SendResult              = api.SendResult
 	Server                  = api.Server
+	Session                 = api.Session
+	SessionOnly             = api.SessionOnly
+	SessionResult           = api.SessionResult
 	Setup                   = api.Setup
 	StartReceipt            = api.StartReceipt
 	StopResult              = api.StopResult
@@ -102,6 +111,12 @@ type (
 	Usage                   = api.Usage
 	VerdictResult           = api.VerdictResult
 	Verification            = api.Verification
+	WorkerDispatch          = api.WorkerDispatch
+	WorkerIdentity          = api.WorkerIdentity
+	WorkerPage              = api.WorkerPage
+	WorkerRegistered        = api.WorkerRegistered
+	WorkerResult            = api.WorkerResult
+	WorkerShown             = api.WorkerShown
 	WorkerStart             = api.WorkerStart
 	WorkerStartMode         = api.WorkerStartMode
 	WorkerStartReports      = api.WorkerStartReports

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -17,6 +18,9 @@ const (
 	contextHeader  = "Wavehub-Context"
 	consumerHeader = "Wavehub-Consumer"
 	maxContext     = 512
+
+	// generationHeader says which loop of an attached worker calls.
+	generationHeader = "Wavehub-Generation"
 )
 
 // errToken is the one answer to every credential that is not valid: it tells
@@ -76,7 +80,7 @@ func (s *Server) bearer(h http.Header) (token string, kind store.CredentialKind)
 		return "", ""
 	}
 	for prefix, kind := range map[string]store.CredentialKind{
-		"whu_": store.CredOperator, "whr_": store.CredReader, "whd_": store.CredDispatch,
+		"whu_": store.CredOperator, "whr_": store.CredReader, "whd_": store.CredDispatch, "whw_": store.CredWorker,
 	} {
 		if s.cfg.Tokens.CheckToken(prefix, token) {
 			return token, kind
@@ -98,6 +102,10 @@ func (s *Server) resolve(rx store.Rx, token string, kind store.CredentialKind, h
 	if cred.Kind == store.CredDispatch {
 		return p, s.asCoordinator(rx, &p, cred)
 	}
+	if cred.Kind == store.CredWorker {
+		p.Generation, err = generationOf(h)
+		return p, err
+	}
 	if cred.Kind != store.CredOperator {
 		return p, nil
 	}
@@ -117,6 +125,19 @@ func (s *Server) asCoordinator(rx store.AttachmentReader, p *hub.Principal, cred
 	}
 	p.Coordinator, p.Context = true, run.ContextOf(a)
 	return nil
+}
+
+// generationOf is the generation of an attached worker's loop, 0 for none.
+func generationOf(h http.Header) (int64, error) {
+	v := h.Get(generationHeader)
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 1 || len(h[generationHeader]) > 1 {
+		return 0, hub.Invalid(generationHeader, "must be one number, as attach returned it")
+	}
+	return n, nil
 }
 
 func callerContext(h http.Header) (string, error) {

@@ -27,7 +27,9 @@ var badValues = map[string][]string{
 }
 
 // mayBe lists what a field takes although its type's list holds it: free JSON.
-var mayBe = map[string][]string{"result": {`1`, `true`, `{}`, `["a"]`, `null`, `"a\u0000b"`, `"\ud800"`}}
+var anyJSON = []string{`1`, `true`, `{}`, `["a"]`, `null`, `"a\u0000b"`, `"\ud800"`}
+
+var mayBe = map[string][]string{"result": anyJSON, "backend_ctx": anyJSON}
 
 // bases are bodies that are taken as they are, by operation.
 func (w *world) bases() map[string]string {
@@ -43,6 +45,9 @@ func (w *world) bases() map[string]string {
 		"addRepo": `{"path":"/x"}`, "createInvite": `{}`, "addPeer": `{"name":"n","url":"https://127.0.0.1:1","code":"AAAA-AAAA-AAAA-AAAA"}`,
 		"createWorktree": `{"name":"n"}`, "removeWorktree": `{}`, "createTerminal": `{"dir":"/x"}`, "sendTerminal": `{"text":"x"}`, "closeTerminal": `{}`, "terminal": terminal,
 		"stopWorker": `{}`, "abandonWorker": `{}`, "bindRun": `{}`, "putHeartbeat": `{}`, "testAgent": `{}`, "putAgentEvent": `{"event":"Stop"}`,
+		"createDispatch": `{"to":"worker:w-1","no_wait":true}`,
+		"registerWorker": `{"name":"w-2"}`, "drainWorker": `{}`, "revokeWorker": `{}`, "attachWorker": `{}`, "putPresence": `{}`,
+		"updateSession": `{"backend_ctx":1}`, "worker": "w-1", "session": "none",
 		"run": run, "task": fresh, "dispatch": dispatch, "box": "run:" + run, "message": string(hub.NewMessageID()), "busy": task, "token": token,
 	}
 }
@@ -59,6 +64,9 @@ func TestBadInputIsTypedAndStoresNothing(t *testing.T) {
 		q.method, q.token = o.method, w.operator
 		if o.allowed&operator == 0 {
 			q.token = bases["token"]
+		}
+		if o.allowed&(operator|worker) == 0 {
+			q.token = w.attached
 		}
 		before := w.commits.Load()
 		got := w.do(q)
@@ -92,7 +100,7 @@ func TestBadInputIsTypedAndStoresNothing(t *testing.T) {
 				try(o, "an empty "+p.Value.Name, request{path: path, body: bases[o.id], header: map[string]string{p.Value.Name: ""}})
 			}
 		}
-		if o.mutates() && o.id != "putHeartbeat" && o.id != "putAgentEvent" {
+		if o.mutates() && o.id != "putHeartbeat" && o.id != "putAgentEvent" && o.id != "putPresence" {
 			for _, id := range []string{"x", "req_" + strings.Repeat("0", 27), "req_" + strings.Repeat("U", 26), strings.Repeat("r", 1000)} {
 				try(o, "Idempotency-Key "+id, request{path: path, body: bases[o.id], header: map[string]string{"Idempotency-Key": id}})
 			}

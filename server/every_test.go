@@ -64,6 +64,9 @@ func (w *world) allowed(o *operation) string {
 	if o.allowed&operator != 0 {
 		return w.operator
 	}
+	if o.allowed&worker == 0 {
+		return w.attached
+	}
 	return w.capability
 }
 

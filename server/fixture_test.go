@@ -39,6 +39,7 @@ type testTokens struct{}
 func (testTokens) Consumer(r hub.RunID, g int64) string {
 	return keystore.DeriveToken(testKey, "whc_", "consumer", string(r), g)
 }
+func (testTokens) Worker(id hub.WorkerID) string    { return tokenOf("whw_", string(id)) }
 func (testTokens) Sum(s string) string              { return keystore.TokenSum(s) }
 func (testTokens) CheckToken(prefix, s string) bool { return keystore.CheckToken(prefix, s) }
 func tokenOf(prefix, name string) string {
@@ -61,6 +62,8 @@ type world struct {
 	reader   string
 	// capability is a Dispatch's that has no attachment: it passes the guards.
 	capability string
+	// attached is the token of an attached worker without Dispatches.
+	attached string
 }
 
 type option func(*Config)
@@ -101,6 +104,7 @@ func newWorld(t *testing.T, opts ...option) *world {
 	w.operator, w.reader = tokenOf("whu_", "operator"), tokenOf("whr_", "reader")
 	w.capability = tokenOf("whd_", "dispatch")
 	w.credential(store.Credential{Sum: keystore.TokenSum(w.capability), Kind: store.CredDispatch, Subject: string(hub.NewDispatchID())})
+	w.attached = w.identity("w-1")
 	w.credential(store.Credential{Sum: keystore.TokenSum(w.operator), Kind: store.CredOperator})
 	w.credential(store.Credential{Sum: keystore.TokenSum(w.reader), Kind: store.CredReader})
 	return w
@@ -123,14 +127,16 @@ func (b waitBus) Subscribe(topic, key string) (<-chan struct{}, func()) {
 
 func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 	spawn := func(fn func(context.Context)) bool { return g.Go(fn) }
+	mailboxes := &mail.Service{Store: w.store, Access: dispatch.Access{}, Bus: waitBus{bus, w.waits}, Draining: w.draining}
 	services := work.New(work.Config{
 		Store: w.store, Gate: receipt.NewGate(w.store, spawn), Terminals: w.terminal, Git: fakeGit{}, Agents: fakeAgents{}, Console: fakeAgents{},
 		Remote: nil, Authority: fakeAuthority{w.t.TempDir()}, Bus: bus, Spawn: spawn, Name: "test", StoreID: "store", Epoch: 1,
 		AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false }, Log: slog.New(slog.DiscardHandler),
+		Listening: mailboxes.Listening,
 	})
 	return Config{
-		Runs: &run.Service{Store: w.store, Tokens: testTokens{}}, Dispatch: &dispatch.Service{Store: w.store},
-		Mail: &mail.Service{Store: w.store, Access: dispatch.Access{}, Bus: waitBus{bus, w.waits}, Draining: w.draining},
+		Runs: &run.Service{Store: w.store, Tokens: testTokens{}}, Dispatch: &dispatch.Service{Store: w.store, Tokens: testTokens{}},
+		Mail: mailboxes,
 		Work: services, Store: w.store, Peers: w.peers, Tokens: testTokens{}, CursorKey: testKey,
 		Hub:    Info{HubID: "hub_test", Name: "test", StartedAt: 1},
 		APITLS: serverTLS(w.t, "api"), PeerTLS: serverTLS(w.t, "peer"), Log: slog.New(w.log),
@@ -142,6 +148,18 @@ func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 
 func saying(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
+}
+
+// identity registers an attached worker and returns its token.
+func (w *world) identity(name string) (token string) {
+	w.t.Helper()
+	one := hub.Worker{ID: hub.NewWorkerID(), Name: name, State: hub.WorkerActive, Generation: 1}
+	token = testTokens{}.Worker(one.ID)
+	w.update(func(tx store.Tx) error {
+		return errors.Join(tx.PutWorker(one), tx.PutMailbox(store.Mailbox{Box: one.ID.Box()}),
+			tx.PutCredential(store.Credential{Sum: keystore.TokenSum(token), Kind: store.CredWorker, Subject: string(one.ID)}))
+	})
+	return token
 }
 
 func (w *world) credential(c store.Credential) {
@@ -363,8 +381,9 @@ func (fakeAgents) Completion(agent, _ string) (string, error) {
 	}
 	return "report", nil
 }
-func (fakeAgents) Grace(string) time.Duration                     { return time.Millisecond }
-func (fakeAgents) Setup(work.SetupLaunch) (hub.LaunchSpec, error) { return hub.LaunchSpec{}, nil }
+func (fakeAgents) Grace(string) time.Duration                         { return time.Millisecond }
+func (fakeAgents) AttachedPreamble(hub.TaskID, hub.DispatchID) string { return "how to report" }
+func (fakeAgents) Setup(work.SetupLaunch) (hub.LaunchSpec, error)     { return hub.LaunchSpec{}, nil }
 func (fakeAgents) Script(s work.Script) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: s.Terminal, Argv: []string{"/bin/sh"}}, nil
 }

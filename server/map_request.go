@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
@@ -43,7 +44,16 @@ func (s *Server) recordedAnswer(rx store.Rx, rec store.Receipt) (any, error) {
 			c.Task, err = run.Recall(rx, c.Task, "")
 			return taskResult(c), err
 		})
-	case "startWorker", "startRunWorker":
+	case "registerWorker":
+		return mapped(rec, func(i dispatch.Identified) (any, error) {
+			i, err := s.cfg.Dispatch.WithToken(rx, i)
+			return workerRegistered(i), err
+		})
+	case "drainWorker", "revokeWorker", "attachWorker":
+		return mapped(rec, pure(workerResult))
+	case "updateSession":
+		return mapped(rec, pure(sessionResult))
+	case "startWorker", "startRunWorker", "createDispatch":
 		if rec.State == store.ReceiptRunning {
 			r, err := s.cfg.Work.Started(rx, hub.DispatchID(rec.Object))
 			r.Mutation.RequestID = rec.Key

@@ -24,6 +24,7 @@ func startReceipt(r hub.Receipt) api.StartReceipt {
 		ReadinessSource: null(r.ReadinessSource), TimeoutMs: r.TimeoutMS, Effects: each(r.Effects, resourceOf),
 		ResidualResources: each(r.Residuals, resourceOf), Defaults: each(r.Defaults, defaultOf), FailedStage: null(r.FailedStage),
 		LastError: null(r.LastError), NextCommands: commands(r.NextCommands), Warnings: texts(r.Warnings), Mutation: mutationOf(r.Mutation),
+		Worker: r.Worker, Preamble: r.Preamble, DryRun: r.DryRun,
 	}
 }
 

@@ -169,7 +169,7 @@ func TestDocsPage(t *testing.T) {
 			t.Errorf("there is no document %q", name)
 		}
 	}
-	if !strings.Contains(got.raw, "For: operator, a Dispatch&#39;s worker.") {
+	if !strings.Contains(got.raw, "For: operator, a Dispatch&#39;s worker, an attached worker.") {
 		t.Error("it does not say who may send")
 	}
 }

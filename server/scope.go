@@ -17,6 +17,7 @@ const (
 	coordinator // one that may coordinate a child Run
 	peer
 	strangers // a key that is not paired
+	attached  // the identity of an attached worker
 )
 
 // String lists the kinds for people.
@@ -25,7 +26,7 @@ func (k kinds) String() string {
 	for _, n := range []struct {
 		kind kinds
 		name string
-	}{{anyone, "everybody"}, {operator, "operator"}, {reader, "reader"}, {worker, "a Dispatch's worker"}, {coordinator, "a worker that may coordinate"}, {peer, "a paired hub"}, {strangers, "a hub that pairs"}} {
+	}{{anyone, "everybody"}, {operator, "operator"}, {reader, "reader"}, {worker, "a Dispatch's worker"}, {coordinator, "a worker that may coordinate"}, {peer, "a paired hub"}, {strangers, "a hub that pairs"}, {attached, "an attached worker"}} {
 		if k&n.kind != 0 {
 			names = append(names, n.name)
 		}
@@ -63,24 +64,36 @@ var apiScopes = map[string]kinds{
 	"stopWorker":     operator | coordinator,
 	"abandonWorker":  operator | coordinator,
 	"readOutput":     reads | coordinator,
+	"createDispatch": operator,
 	"putAgentEvent":  worker,
 
 	"listAgents": reads,
 	"testAgent":  operator,
 
-	"sendMessage":  operator | worker,
-	"sendMessages": operator | worker,
-	"getMessage":   reads | worker,
-	"replyMessage": operator | coordinator,
-	"getAnswer":    worker,
-	"getVerdict":   worker,
-	"checkMailbox": operator | worker,
-	"listMailbox":  reads | worker,
+	"registerWorker":    operator,
+	"listWorkers":       reads,
+	"drainWorker":       operator,
+	"revokeWorker":      operator,
+	"attachWorker":      attached,
+	"putPresence":       attached,
+	"listOwnDispatches": attached,
+	"getSession":        reads | worker | attached,
+	"updateSession":     operator | worker | attached,
+
+	"sendMessage":   operator | worker | attached,
+	"sendMessages":  operator | worker | attached,
+	"getMessage":    reads | worker | attached,
+	"replyMessage":  operator | coordinator,
+	"getAnswer":     worker | attached,
+	"getVerdict":    worker | attached,
+	"checkMailbox":  operator | worker | attached,
+	"listMailbox":   reads | worker | attached,
+	"streamMailbox": reads | worker | attached,
 
 	"listQuestions": reads | coordinator,
 	"putHeartbeat":  worker,
 
-	"getRequest": reads | worker,
+	"getRequest": reads | worker | attached,
 	"expandId":   reads,
 
 	"addRepo":        operator,
@@ -127,6 +140,8 @@ func kindOf(p hub.Principal) kinds {
 			return worker | coordinator
 		}
 		return worker
+	case hub.AttachedWorker:
+		return attached
 	case hub.PeerKey:
 		return peer
 	case hub.Engine, hub.SystemPrincipal:

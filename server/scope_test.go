@@ -78,7 +78,7 @@ func TestRoutesDocumentsAndScopesAgree(t *testing.T) {
 // does not allow is out_of_scope, what it allows is not.
 func TestEveryScope(t *testing.T) {
 	w := newWorld(t)
-	credentials := map[kinds]string{operator: w.operator, reader: w.reader, worker: w.worker(), worker | coordinator: w.coordinator().token}
+	credentials := map[kinds]string{operator: w.operator, attached: w.attached, reader: w.reader, worker: w.worker(), worker | coordinator: w.coordinator().token}
 	for _, o := range w.server.apiOps {
 		for kind, token := range credentials {
 			q := example(o)

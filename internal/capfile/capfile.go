@@ -1,5 +1,5 @@
 // Package capfile is the format of the file that gives a worker its
-// capability. Who writes and reads the file sees to its privacy; this package
+// capability, or, of one turn of an attached worker, that worker's token. Who writes and reads the file sees to its privacy; this package
 // only encodes and decodes, strictly: a file that is not wholly understood is
 // refused.
 package capfile
@@ -25,7 +25,7 @@ type File struct {
 	Version     int    `json:"version"`
 	URL         string `json:"url"`         // of the hub that owns the worker
 	Fingerprint string `json:"fingerprint"` // that hub's key
-	Token       string `json:"token"`       // whd_…
+	Token       string `json:"token"`       // whd_…, or whw_… of an attached worker
 	RunID       string `json:"run_id"`
 	TaskID      string `json:"task_id"`
 	DispatchID  string `json:"dispatch_id"`
@@ -69,11 +69,15 @@ func Decode(raw []byte) (File, error) {
 	return f, f.check()
 }
 
+// Attached reports whether the file is of an attached worker's turn: its token is
+// good for all that worker's Dispatches.
+func (f File) Attached() bool { return strings.HasPrefix(f.Token, "whw_") }
+
 func (f File) check() error {
 	if f.Version != Version {
 		return fmt.Errorf("the dispatch file has version %d, this program knows %d", f.Version, Version)
 	}
-	if !strings.HasPrefix(f.Token, "whd_") {
+	if !strings.HasPrefix(f.Token, "whd_") && !f.Attached() {
 		return errors.New("the dispatch file has no token")
 	}
 	for _, field := range []struct{ name, value string }{

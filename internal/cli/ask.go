@@ -121,7 +121,7 @@ func (a *app) waitForAnswer(ctx context.Context, s *session, resume string, q cl
 	message, wait := resume, a.wait(defaultAskWait)
 	var stop func()
 	if resume == "" {
-		q.Wait = wait
+		q.Wait, q.Dispatch = wait, s.turn()
 		q.Asked = func(sent client.SendResult) {
 			message = sent.Message.MessageId
 			a.note("wavehub: asked as %s; resume with: %s", message, commandLine(resumeCommand(message)))

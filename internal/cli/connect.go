@@ -39,6 +39,15 @@ type session struct {
 	contextErr error
 }
 
+// turn is the Dispatch of an attached worker's turn, which its messages have to
+// name; "" elsewhere, where the credential says it.
+func (s *session) turn() string {
+	if s.dispatch == nil || !s.dispatch.Attached() {
+		return ""
+	}
+	return s.dispatch.DispatchID
+}
+
 // connect chooses the credential: a capability where the environment names one
 // or a supervisor is among this program's ancestors, and then nothing else;
 // otherwise the operator's token. A terminal that never had a Dispatch is its

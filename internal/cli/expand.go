@@ -125,8 +125,8 @@ func expandFlag(ctx context.Context, s *session, f *pflag.Flag) error {
 // expandBox expands the id in a mailbox, run:… or dispatch:….
 func expandBox(ctx context.Context, s *session, f *pflag.Flag) error {
 	kind, text, ok := strings.Cut(f.Value.String(), ":")
-	if !ok {
-		return nil
+	if !ok || kind == "worker" && !strings.HasPrefix(text, hub.PrefixWorker) {
+		return nil // a worker has a name
 	}
 	full, err := s.fullID(ctx, text)
 	if err != nil {

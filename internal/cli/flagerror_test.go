@@ -13,7 +13,7 @@ import (
 )
 
 // parserWords are what parsers of the standard library and of the flags say.
-var parserWords = regexp.MustCompile(`strconv|parse error|invalid (argument|syntax|duration)|unknown flag|needs an argument|time:|bare|unmarshal`)
+var parserWords = regexp.MustCompile(`strconv|parse error|invalid (argument|syntax|duration)|unknown flag|needs an argument|time:|bare "|unmarshal`)
 
 // allFlags calls fn with every verb and each of its flags, those of all verbs
 // included.
@@ -43,7 +43,7 @@ func allFlags(t *testing.T, fn func(words []string, f *pflag.Flag)) {
 // TestBadValuesAreToldInOurWords: of every flag of every verb.
 func TestBadValuesAreToldInOurWords(t *testing.T) {
 	newHub(t)
-	bad := map[string]string{"bool": "perhaps", "int": "1.5", "duration": "soon", "stringSlice": `a"b`}
+	bad := map[string]string{"bool": "perhaps", "int": "1.5", "int64": "1.5", "duration": "soon", "stringSlice": `a"b`}
 	allFlags(t, func(words []string, f *pflag.Flag) {
 		kind := f.Value.Type()
 		if kind == "string" || kind == "stringArray" {

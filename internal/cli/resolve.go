@@ -82,6 +82,8 @@ const (
 func (a *app) mailbox(ctx context.Context, s *session, choice string) (string, error) {
 	inDispatch := s.dispatch != nil
 	switch {
+	case choice == "" && s.turn() != "", choice == boxDispatch && s.turn() != "":
+		return "", usage("mailbox", "an attached worker's mail goes to its loop, which appends that of this turn to the file %s names", envMail)
 	case choice == "" && inDispatch:
 		return a.ownMailbox(ctx, s)
 	case choice == boxDispatch && !inDispatch:

@@ -20,7 +20,8 @@ func (a *app) root() *cobra.Command {
 	a.globalFlags(root.PersistentFlags())
 	root.AddCommand(
 		a.serveCommand(), a.superviseCommand(), a.hookCommand(), a.versionCommand(), a.statusCommand(), a.configCommand(),
-		a.runCommand(), a.taskCommand(), a.workerCommand(), a.agentCommand(),
+		a.runCommand(), a.taskCommand(), a.workerCommand(), a.agentCommand(), a.dispatchCommand(),
+		a.workerIdentityCommand(), a.attachCommand(), a.sessionCommand(),
 		a.sendCommand(), a.doneCommand(), a.progressCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(),
 		a.messageCommand(), a.questionCommand(), a.requestCommand(),
 		a.peerCommand(), a.repoCommand(), a.worktreeCommand(), a.terminalCommand(),

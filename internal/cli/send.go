@@ -113,6 +113,9 @@ func (a *app) send(cmd *cobra.Command, in client.MessageSend, waitVerdict bool) 
 	if to := cmd.Flags().Lookup("to"); to != nil {
 		in.To = to.Value.String() // in full now
 	}
+	if in.Type != client.MessageSendTypeWorkerDone && in.DispatchId == "" {
+		in.DispatchId = s.turn()
+	}
 	if s.dispatch == nil && in.To == "" {
 		return misused(cmd, "needs --to run:RUN or --to dispatch:DISPATCH outside a Dispatch")
 	}

@@ -96,6 +96,9 @@ func (c Config) CapabilityFile(terminal string) string {
 	return filepath.Join(c.PrivateDir(), terminal, CapabilityName)
 }
 
+// AttachDir has a folder for each attached worker whose loop runs on this host.
+func (c Config) AttachDir() string { return filepath.Join(c.DataDir, "attached") }
+
 // CertFile is the path of the hub's self-signed certificate, which is also the
 // authority that other HTTPS clients are given.
 func (c Config) CertFile() string { return filepath.Join(c.DataDir, "cert.pem") }

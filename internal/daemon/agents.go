@@ -262,3 +262,7 @@ func (h *head) Write(p []byte) (int, error) {
 	h.kept = append(h.kept, p[:min(len(p), h.limit-len(h.kept))]...)
 	return len(p), nil
 }
+
+func (agents) AttachedPreamble(task hub.TaskID, id hub.DispatchID) string {
+	return agent.AttachedPreamble(task, id)
+}

@@ -15,12 +15,16 @@ import (
 	"github.com/wavehub/wavehub/internal/safefile"
 )
 
-// tokens derives and hashes this hub's credentials; it implements run.Tokens
-// and server.Tokens.
+// tokens derives and hashes this hub's credentials; it implements run.Tokens,
+// dispatch.Tokens and server.Tokens.
 type tokens struct{ key []byte }
 
 func (t tokens) Consumer(run hub.RunID, generation int64) string {
 	return keystore.DeriveToken(t.key, "whc_", "consumer", string(run), generation)
+}
+
+func (t tokens) Worker(id hub.WorkerID) string {
+	return keystore.DeriveToken(t.key, "whw_", "worker", string(id), 1)
 }
 
 func (tokens) Sum(token string) string { return keystore.TokenSum(token) }

@@ -75,7 +75,7 @@ func assemble(ctx context.Context, p parts) (*hubParts, error) {
 	x.gate = receipt.NewGate(p.store, p.jobs.Go)
 	x.runs = &run.Service{Store: p.store, Tokens: tok}
 	x.mail = &mail.Service{Store: p.store, Access: dispatch.Access{}, Bus: p.bus, Draining: x.draining}
-	x.dispatch = &dispatch.Service{Store: p.store}
+	x.dispatch = &dispatch.Service{Store: p.store, Tokens: tok}
 	for _, step := range []func(context.Context) error{x.wireFederation, x.wireWork, x.wireServer} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -167,6 +167,7 @@ func (x *hubParts) wireWork(context.Context) error {
 		Remote: remote{x.fed.client, x.fed.home.Kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
 		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.home.identity.Fingerprint},
 		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },
+		Listening: x.mail.Listening,
 		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
 		VerifyTimeout: x.cfg.VerifyTimeout, FoldCase: runtime.GOOS == "windows" || runtime.GOOS == "darwin",
 	})

@@ -85,6 +85,9 @@ func closeDown(tx store.Tx, d hub.Dispatch) error {
 		a.Capability = hub.CapSettled
 	}
 	wakeWorker(tx, a)
+	if d.State.Final() {
+		return endSession(tx, a, string(d.State))
+	}
 	return tx.SaveAttachment(a)
 }
 

@@ -57,13 +57,16 @@ func Startable(tx store.DispatchReader, t hub.Task, retryOf hub.DispatchID) erro
 	return nil
 }
 
-// Attach records the owner's side of a Dispatch: its attachment, its mailbox
-// and the hash of its capability.
+// Attach records the owner's side of a Dispatch: its attachment, its mailbox, its
+// session and the hash of its capability, which an attached worker does not have.
 func Attach(tx store.Tx, a hub.Attachment, capability string) error {
 	if err := tx.PutAttachment(a); err != nil {
 		return err
 	}
 	if err := tx.PutMailbox(store.Mailbox{Box: a.Dispatch.Box()}); err != nil {
+		return err
+	}
+	if err := openSession(tx, a); err != nil || a.Attached() {
 		return err
 	}
 	return tx.PutCredential(store.Credential{
@@ -119,6 +122,28 @@ func withSetup(tx store.DispatchReader, id hub.DispatchID, r hub.Receipt) (hub.R
 		r.NoteSetup(known.Setup.Later(r.Setup))
 	}
 	return r, err
+}
+
+// RecordQueued records that the owner has committed a start to the mailbox of an
+// attached worker, unless it is known already that the worker took it up.
+func RecordQueued(tx store.Tx, id hub.DispatchID, r hub.Receipt) (hub.Receipt, error) {
+	d, err := tx.Dispatch(id)
+	if err != nil {
+		return r, err
+	}
+	had, err := tx.StartReceipt(id)
+	if err != nil {
+		return r, err
+	}
+	if had.State == hub.StartReady {
+		had.Mutation = r.Mutation
+		r = had
+	}
+	r.DispatchState = d.State
+	if err := tx.SaveStartReceipt(id, r); err != nil {
+		return r, err
+	}
+	return r, CloseStart(tx, hub.Principal{Kind: hub.Operator}, d.Request, r)
 }
 
 // CloseStart brings the record of the request that began a start up to date, so

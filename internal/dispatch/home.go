@@ -62,6 +62,8 @@ func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (ar
 		}}, nil
 	case hub.ItemWaiting:
 		return arriveWaiting(d, it)
+	case hub.ItemStarted:
+		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, startedAtHome(tx, d.ID) }}, nil
 	case hub.ItemAnswer, hub.ItemQuestionClosed, hub.ItemFence:
 	}
 	return arrival{}, refusef("a worker's hub cannot send a %s", it.Kind)

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -32,7 +33,7 @@ func arriveOwner(tx store.Tx, peer hub.Peer, it hub.Item) (arrival, error) {
 		return arriveAnswer(tx, a, it)
 	case hub.ItemQuestionClosed:
 		return arriveClosed(tx, a, it)
-	case hub.ItemExit, hub.ItemStopped, hub.ItemFence, hub.ItemWaiting:
+	case hub.ItemExit, hub.ItemStopped, hub.ItemFence, hub.ItemWaiting, hub.ItemStarted:
 	}
 	return arrival{}, refusef("a home cannot send a %s", it.Kind)
 }
@@ -84,10 +85,10 @@ func Order(tx store.Tx, a hub.Attachment, f hub.FenceItem) error {
 		return err
 	}
 	tx.Signal(hub.Signal{Topic: hub.TopicFence, Key: string(a.Dispatch)})
-	if err := tx.SaveAttachment(a); err != nil {
+	if err := errors.Join(tx.SaveAttachment(a), fenceHold(tx, a.Home, a.Dispatch)); err != nil || !a.Attached() || a.ExitDone {
 		return err
 	}
-	return fenceHold(tx, a.Home, a.Dispatch)
+	return cancelWorker(tx, a)
 }
 
 // arriveGuidance puts a home's message into the worker's mailbox.
@@ -106,7 +107,7 @@ func arriveGuidance(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error)
 		m.From = string(hub.Operator)
 	}
 	m.Run, m.To, m.Stale, m.CreatedAt = a.Run, a.Dispatch.Box(), false, tx.Now()
-	next, err := once(tx, m)
+	next, err := once(tx, boxOf(a), m)
 	if err != nil || !a.Capability.Ended() {
 		return next, err
 	}
@@ -125,7 +126,7 @@ func tooLate(it hub.Item, reason string) *hub.ItemVerdict {
 }
 
 // once appends the message unless its id came before in another epoch.
-func once(tx store.Tx, m hub.Message) (arrival, error) {
+func once(tx store.Tx, box hub.Box, m hub.Message) (arrival, error) {
 	known, err := tx.HasMessage(m.ID)
 	if err != nil {
 		return arrival{}, err
@@ -138,7 +139,7 @@ func once(tx store.Tx, m hub.Message) (arrival, error) {
 		return nothing, err
 	}
 	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
-		_, err := tx.Append(m)
+		_, err := tx.AppendTo(box, m)
 		return nil, err
 	}}, nil
 }
@@ -159,7 +160,7 @@ func arriveAnswer(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
 	if err := hub.CheckMessage(m); err != nil || m.ID != it.ID {
 		return arrival{}, refusef("answer refused: %v", err)
 	}
-	next, err := once(tx, m)
+	next, err := once(tx, boxOf(a), m)
 	if err != nil || q.State != hub.QuestionPending {
 		return next, err
 	}
@@ -200,6 +201,9 @@ func learnEnd(tx store.Tx, a hub.Attachment, at hub.DispatchState) error {
 	}
 	a.Capability = hub.CapFenced
 	wakeWorker(tx, a)
+	if at.Final() {
+		return endSession(tx, a, string(at))
+	}
 	return tx.SaveAttachment(a)
 }
 
@@ -238,6 +242,9 @@ func Exit(tx store.Tx, home hub.PeerID, id hub.DispatchID, exit hub.ExitItem, ta
 	a.ExitDone = true
 	if a.Capability != hub.CapSettled {
 		a.Capability = hub.CapFenced
+	}
+	if err := closeSession(tx, a); err != nil {
+		return err
 	}
 	return tx.SaveAttachment(a)
 }
@@ -278,13 +285,18 @@ func Stopped(tx store.Tx, home hub.PeerID, id hub.DispatchID, ev hub.StopEvidenc
 	order := *a.Fence
 	request := order.Request
 	order.Reported = true
-	a.Fence, a.Fenced, a.ExitDone = &order, ev.Proved, a.ExitDone || ev.Proved
+	a.Fence, a.Fenced, a.ExitDone = &order, ev.Proved, a.ExitDone || ev.Proved && !a.Attached()
 	if err := tx.SaveAttachment(a); err != nil {
 		return err
 	}
 	if home == "" {
 		_, err := EndStop(tx, id, ev)
 		return err
+	}
+	if ev.Proved {
+		if err := endSession(tx, a, string(hub.Stopped)); err != nil {
+			return err
+		}
 	}
 	return enqueue(tx, toHome(a), hub.ItemStopped, hub.NewMessageID(), hub.StopItem{
 		Request: request, Proved: ev.Proved, Action: ev.Action, Reason: hub.PlainText([]byte(ev.LastError)),

@@ -280,10 +280,18 @@ func verdict(tx store.Tx, k store.QueueKey, v hub.ItemVerdict) error {
 		return err
 	}
 	a.Capability = capabilityAfter(a, v.Verdict)
-	if err := tx.SaveAttachment(a); err != nil || v.Verdict != hub.VerdictStale {
-		return err
+	if v.Verdict == hub.VerdictStale { // the home has ended it meanwhile
+		if err := fenceHold(tx, k.Peer, k.Dispatch); err != nil {
+			return err
+		}
 	}
-	return fenceHold(tx, k.Peer, k.Dispatch) // the home has ended it meanwhile
+	switch {
+	case a.Capability == hub.CapSettled:
+		return endSession(tx, a, string(hub.CapSettled))
+	case v.Verdict == hub.VerdictStale && hub.DispatchState(v.Reason).Final():
+		return endSession(tx, a, v.Reason)
+	}
+	return tx.SaveAttachment(a)
 }
 
 func capabilityAfter(a hub.Attachment, v hub.Verdict) hub.CapabilityState {

@@ -106,7 +106,7 @@ func answer(tx store.Tx, d hub.Dispatch, question, m hub.Message) (Sent, error) 
 	}
 	out := sentOf(m)
 	if d.Local() {
-		out.Seq, err = tx.Append(m)
+		out.Seq, err = appendLocal(tx, d.ID, m)
 		return out, err
 	}
 	out.State = SentQueued

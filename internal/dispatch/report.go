@@ -66,13 +66,22 @@ func (c conclusion) kept() *hub.Findings {
 	return &c.Findings
 }
 
+type concludeTx interface {
+	store.TaskReader
+	store.DispatchReader
+}
+
 // concluded judges a success by the Task's policies.
-func concluded(tx store.TaskReader, d hub.Dispatch, r hub.Report) (conclusion, error) {
+func concluded(tx concludeTx, d hub.Dispatch, r hub.Report) (conclusion, error) {
 	if r.Outcome != hub.OutcomeSucceeded || d.State.Final() {
 		return conclusion{r}, nil
 	}
 	t, err := tx.Task(d.Task)
-	return conclusion{t.Conclude(r)}, err
+	if err != nil {
+		return conclusion{}, err
+	}
+	begun, err := tx.StartReceipt(d.ID)
+	return conclusion{t.Conclude(r, begun.Worker != "")}, err
 }
 
 // keepReport posts a report, or, if it only repeats what is known or comes over

@@ -16,6 +16,8 @@ import (
 // Service is the Dispatches' use-cases that need no effect.
 type Service struct {
 	Store store.Store
+	// Tokens are needed by the use-cases of identities only.
+	Tokens Tokens
 }
 
 // SendInput is a message as its sender gives it. From is never among it.
@@ -134,7 +136,7 @@ func (in SendInput) check() error {
 // Accept routes a message by its sender's credential.
 func Accept(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) {
 	switch p.Kind {
-	case hub.DispatchCap:
+	case hub.DispatchCap, hub.AttachedWorker:
 		return acceptFromWorker(tx, p, in)
 	case hub.Operator:
 		return acceptFromOperator(tx, p, in)
@@ -228,7 +230,7 @@ func sendToWorker(tx store.Tx, d hub.Dispatch, m hub.Message) (Sent, error) {
 		out.Pending = qs[0].Message
 	}
 	if d.Local() {
-		out.Seq, err = tx.Append(m)
+		out.Seq, err = appendLocal(tx, d.ID, m)
 		return out, err
 	}
 	out.State = SentQueued
@@ -239,7 +241,7 @@ func sendToWorker(tx store.Tx, d hub.Dispatch, m hub.Message) (Sent, error) {
 }
 
 func acceptFromWorker(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) {
-	a, err := run.AttachmentOf(tx, p)
+	a, err := senderOf(tx, p, in)
 	if err != nil {
 		return Sent{}, err
 	}
@@ -325,6 +327,10 @@ func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, at
 		return Sent{}, err
 	}
 	a.LastReportAt = at
+	if a.Attached() && a.Fence != nil && r.Outcome == hub.OutcomeCancelled {
+		a.Fenced = true // its own word: it does not work on it
+		tx.Signal(hub.Signal{Topic: hub.TopicDispatch, Key: string(a.Dispatch)})
+	}
 	if err := tx.SaveAttachment(a); err != nil {
 		return Sent{}, err
 	}

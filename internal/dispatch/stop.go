@@ -25,7 +25,10 @@ func Fence(tx store.Tx, id hub.DispatchID, order hub.FenceItem) (d hub.Dispatch,
 		return d, false, err
 	}
 	a.Fence = &order
-	return d, false, tx.SaveAttachment(a)
+	if err := tx.SaveAttachment(a); err != nil || !a.Attached() {
+		return d, false, err
+	}
+	return d, false, cancelWorker(tx, a)
 }
 
 // EndStop applies what could be proved about a stop. A proof that no call

@@ -51,16 +51,38 @@ func (s *Service) Message(ctx context.Context, p hub.Principal, id hub.MessageID
 	return out, err
 }
 
-func mayRead(rx store.Rx, p hub.Principal, m hub.Message) error {
-	own := hub.DispatchID(p.ID).Box()
-	if p.Kind != hub.DispatchCap || m.From == string(own) || m.To == own {
-		return nil
+// mayRead lets workers read what they sent and what was sent to them, and a
+// worker that coordinates what is of its Run.
+func mayRead(rx store.Rx, p hub.Principal, m hub.Message) (err error) {
+	switch p.Kind {
+	case hub.DispatchCap:
+		if box := hub.DispatchID(p.ID).Box(); m.From != string(box) && m.To != box {
+			err = run.Operates(rx, p, m.Run)
+		}
+	case hub.AttachedWorker:
+		err = ofWorker(rx, hub.WorkerID(p.ID), m)
+	case hub.Operator, hub.Reader, hub.PeerKey, hub.Engine, hub.SystemPrincipal:
 	}
-	err := run.Operates(rx, p, m.Run)
 	if hub.IsCode(err, hub.CodeOutOfScope) {
 		err = hub.Errorf(hub.CodeMessageNotFound, "there is no message %s", m.ID)
 	}
 	return err
+}
+
+// ofWorker refuses a message that is no attached worker's own mail.
+func ofWorker(rx store.WorkerReader, w hub.WorkerID, m hub.Message) error {
+	if m.To == w.Box() {
+		return nil
+	}
+	for _, box := range []hub.Box{hub.Box(m.From), m.To} {
+		if id, ok := box.Dispatch(); ok {
+			_, assigned, err := rx.WorkerAttachment(w, id)
+			if err != nil || assigned {
+				return err
+			}
+		}
+	}
+	return notYours(m.To)
 }
 
 // whereabouts tells apart what is in a mailbox of this hub, which has a
@@ -96,7 +118,11 @@ func isHeld(rx store.Rx, m hub.Message) (bool, error) {
 }
 
 func inMailbox(rx store.Rx, m hub.Message) (Whereabouts, error) {
-	mb, err := rx.Mailbox(m.To)
+	box, err := heldBy(rx, m)
+	if err != nil {
+		return "", err
+	}
+	mb, err := rx.Mailbox(box)
 	if err != nil {
 		return "", err
 	}
@@ -109,12 +135,26 @@ func inMailbox(rx store.Rx, m hub.Message) (Whereabouts, error) {
 			return Delivered, err
 		}
 	}
-	return waiting(rx, m)
+	return waiting(rx, box)
+}
+
+// heldBy is the mailbox that a message lies in: that of an attached worker for its
+// Dispatches.
+func heldBy(rx store.Rx, m hub.Message) (hub.Box, error) {
+	id, ok := m.To.Dispatch()
+	if !ok {
+		return m.To, nil
+	}
+	a, ok, err := anyAttachment(rx, id)
+	if err != nil || !ok {
+		return m.To, err
+	}
+	return boxOf(a), nil
 }
 
 // waiting is queued, unless the recipient is a Dispatch that has ended.
-func waiting(rx store.Rx, m hub.Message) (Whereabouts, error) {
-	id, ok := m.To.Dispatch()
+func waiting(rx store.Rx, box hub.Box) (Whereabouts, error) {
+	id, ok := box.Dispatch()
 	if !ok {
 		return Queued, nil
 	}

@@ -21,6 +21,8 @@ var verbs = map[string][]string{
 	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
 	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "worktree create": {}, "worktree show": {}, "worktree remove": {},
 	"terminal create": {"x"}, "terminal list": {"x"}, "terminal show": {}, "terminal read": {}, "terminal send": {}, "terminal wait": {}, "terminal close": {}, "serve": {"x"}, "config show": {"x"}, "config path": {},
+	"dispatch": {}, "worker-identity register": {}, "worker-identity list": {"x"}, "worker-identity drain": {}, "worker-identity revoke": {},
+	"attach": {}, "session get": {}, "session set-backend-ctx": {"x"},
 }
 
 func TestVerbs_BadCommandLinesExit2(t *testing.T) {
@@ -82,6 +84,10 @@ func TestVerbs_ExitCodesAreThoseOfTheCatalogue(t *testing.T) {
 		{"agent_unconfigured", c, []string{"worker", "start", "--task", run.Task("x"), "--worktree", "path:" + t.TempDir(), "--agent", "nobody"}},
 		{"consumer_required", h.Caller(), []string{"check", "--run", run.Run}},
 		{"out_of_scope", w.Caller(), []string{"run", "create", "--objective", "x", "--no-bind"}},
+		{"worker_not_found", c, []string{"worker-identity", "drain", "nobody"}},
+		{"worker_not_found", c, []string{"dispatch", "--task", run.Task("x"), "--to", "worker:nobody"}},
+		{"terminal_not_found", c, []string{"dispatch", "--task", run.Task("x"), "--to", "terminal:" + id.New("term_")}},
+		{"session_not_found", c, []string{"session", "get", "nothing"}},
 		{"invalid_argument", w.Caller(), []string{"send", "--to", run.Box(), "--type", "status", "--subject", "s", "--body", "b"}},
 		{"invalid_argument", w.Caller(), []string{"check", "--run", run.Run}},
 		{"invalid_argument", w.Caller(), []string{"ask", "--question", "Which?", "--option", "a", "--option", "b", "--option", "a"}},

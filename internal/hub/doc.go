@@ -23,6 +23,8 @@
 //	Incarnation one process of a terminal, proven by nonce, pid, start time, boot
 //	Message     durable mail, stored verbatim
 //	Mailbox     run:<id>, dispatch:<id> or worker:<id>; FIFO by sequence
+//	Identity    an attached worker as it is registered: its name and its token
+//	Session     what a worker keeps between the Dispatches of one piece of work
 //	Delivery    the one outstanding batch of a mailbox, until acknowledged
 //	Report      a worker_done message: what a worker says of its Dispatch
 //	Settlement  the one transition of a Dispatch to a final state by evidence

@@ -73,6 +73,9 @@ func NewPeerID() PeerID { return PeerID(id.New(PrefixPeer)) }
 // NewInviteID mints the id of an invite.
 func NewInviteID() InviteID { return InviteID(id.New(PrefixInvite)) }
 
+// NewWorkerID mints the id of an attached worker's identity.
+func NewWorkerID() WorkerID { return WorkerID(id.New(PrefixWorker)) }
+
 // ValidID reports whether s is an id of the prefix's kind.
 func ValidID(prefix, s string) bool { return id.Valid(prefix, s) }
 

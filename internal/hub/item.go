@@ -15,6 +15,7 @@ type ItemKind string
 // The kinds of items. Payload by kind:
 // message: Message; exit: ExitItem; stopped: StopItem; answer: AnswerItem;
 // question_closed: ClosedItem; fence: FenceItem; worker_waiting: WaitingItem.
+// question_closed: ClosedItem; fence: FenceItem; started: nothing.
 const (
 	ItemMessage        ItemKind = "message"
 	ItemExit           ItemKind = "exit"
@@ -23,6 +24,7 @@ const (
 	ItemQuestionClosed ItemKind = "question_closed"
 	ItemFence          ItemKind = "fence"
 	ItemWaiting        ItemKind = "worker_waiting"
+	ItemStarted        ItemKind = "started" // an attached worker took its Dispatch up
 )
 
 // Item is one entry of a Dispatch's relay queue. Seq counts from 1 without

@@ -8,6 +8,7 @@ const (
 	Operator        PrincipalKind = "operator"
 	Reader          PrincipalKind = "reader"
 	DispatchCap     PrincipalKind = "dispatch"
+	AttachedWorker  PrincipalKind = "worker"
 	PeerKey         PrincipalKind = "peer"
 	Engine          PrincipalKind = "engine"
 	SystemPrincipal PrincipalKind = "hub" // the hub's own observations
@@ -17,7 +18,8 @@ const (
 // a field of a request.
 type Principal struct {
 	Kind PrincipalKind
-	// ID is the Dispatch of a capability or the lineage of a peer; else empty.
+	// ID is the Dispatch of a capability, the identity of an attached worker or
+	// the lineage of a peer; else empty.
 	ID string
 	// Credential is the SHA-256 of the presented token, or the PeerID of a
 	// pinned key; it is looked up again in the transaction of the effect.
@@ -29,6 +31,8 @@ type Principal struct {
 	// Coordinator says that a Dispatch was started with --may-coordinate. It only
 	// opens the door: each use-case looks the child Run up itself.
 	Coordinator bool
+	// Generation is that of an attached worker's loop; 0 takes the present one.
+	Generation int64
 }
 
 // ConsumerProof is the Run and generation that a whc_ token stands for.

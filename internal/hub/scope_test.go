@@ -119,6 +119,16 @@ func slowMatches(p, s string) bool {
 	return s != "" && (p[0] == '?' || p[0] == s[0]) && slowMatches(p[1:], s[1:])
 }
 
+func TestConclude_AnAttachedWorkerGradesItself(t *testing.T) {
+	task := Task{Verify: VerifyRequired, VerifyCmd: "c"}
+	for result, want := range map[string]Outcome{VerifyPassed: OutcomeSucceeded, VerifyFailed: OutcomeFailed, "": OutcomeFailed} {
+		r := Report{Outcome: OutcomeSucceeded, Findings: Findings{VerifyResult: result, VerifiedBy: VerifiedByWorker}}
+		if got := task.Conclude(r, true); got.Outcome != want {
+			t.Errorf("a claim of %q: %s, want %s", result, got.Outcome, want)
+		}
+	}
+}
+
 func TestConclude(t *testing.T) {
 	ok, bad := Findings{VerifyResult: VerifyPassed, VerifiedBy: VerifiedByHub}, Findings{VerifyResult: VerifyFailed, VerifiedBy: VerifiedByHub}
 	claim := Findings{VerifyResult: VerifyPassed, VerifiedBy: VerifiedByWorker}
@@ -136,14 +146,14 @@ func TestConclude(t *testing.T) {
 		{"unavailable", enforced, Findings{ScopeCheck: ScopeUnavailable, Violations: []string{"x"}, ViolationCount: 1}, ""},
 		{"advisory", Task{Scope: ScopeAdvisory, WriteScope: []string{"a"}}, out, ""},
 	} {
-		got := c.task.Conclude(Report{Outcome: OutcomeSucceeded, Findings: c.f})
+		got := c.task.Conclude(Report{Outcome: OutcomeSucceeded, Findings: c.f}, false)
 		if got.Reason != c.reason || (got.Outcome == OutcomeFailed) != (c.reason != "") {
 			t.Errorf("%s: %s %q", c.name, got.Outcome, got.Reason)
 		}
 		if c.reason == ReasonVerificationFailed && got.VerifyResult == "" {
 			t.Errorf("%s: a failed verification has no result", c.name)
 		}
-		if got := c.task.Conclude(Report{Outcome: OutcomeCancelled, Findings: c.f}); got.Outcome != OutcomeCancelled || got.Reason != "" {
+		if got := c.task.Conclude(Report{Outcome: OutcomeCancelled, Findings: c.f}, false); got.Outcome != OutcomeCancelled || got.Reason != "" {
 			t.Errorf("%s: what has not succeeded became %s %q", c.name, got.Outcome, got.Reason)
 		}
 	}

@@ -14,6 +14,7 @@ const (
 	TopicDispatch Topic = "dispatch" // DispatchID: its state changed
 	TopicWorktree Topic = "worktree" // WorktreeID: its setup has ended
 	TopicPeer     Topic = "peer"     // PeerID: paired, changed, revoked
+	TopicWorker   Topic = "worker"   // WorkerID: revoked
 )
 
 // Signal is a hint that something was committed; receivers read the store.

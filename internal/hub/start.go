@@ -41,6 +41,11 @@ type StartSpec struct {
 	TimeoutMS     int64      `json:"timeout_ms,omitempty"`
 	// MayCoordinate lets the worker create and coordinate one child Run.
 	MayCoordinate bool `json:"may_coordinate,omitempty"`
+	// Worker is the name or id of an attached worker, instead of a placement;
+	// Session the id of the session that all attempts share, "" for the
+	// Dispatch's own.
+	Worker  string `json:"worker,omitempty"`
+	Session string `json:"session,omitempty"`
 }
 
 // DefaultStartTimeout is how long a start may take when the caller is silent.
@@ -54,6 +59,9 @@ func (s StartSpec) New() bool {
 // Check refuses contradictions, naming both flags, before any effect. remote
 // says that the worker goes to a peer.
 func (s StartSpec) Check(remote bool) error {
+	if s.Worker != "" {
+		return s.checkAttached()
+	}
 	switch {
 	case s.Worktree == "":
 		return Invalid("worktree", "say where: current, new-child, new-top-level, id:…, path:… or a name")
@@ -95,6 +103,17 @@ func (s StartSpec) Check(remote bool) error {
 		return Invalid("setup", "must be run, skip or inherit")
 	}
 	return nil
+}
+
+// checkAttached refuses a placement of an attached worker: it works where it is.
+func (s StartSpec) checkAttached() error {
+	switch {
+	case s.Worktree+s.Repo+s.Name+s.Base+s.Parent+s.Agent+s.Setup != "" || s.Terminal != "":
+		return Invalid("to", "an attached worker takes no placement")
+	case s.TimeoutMS < 0 || s.TimeoutMS > 600_000:
+		return Invalid("timeout_ms", "must be 0 to 600000")
+	}
+	return CheckText("session_id", s.Session, MaxSessionBytes)
 }
 
 func conflict(a, b string) error {
@@ -189,10 +208,19 @@ type Receipt struct {
 	LastError       string        `json:"last_error"`
 	NextCommands    [][]string    `json:"next_commands"`
 	Warnings        []string      `json:"warnings"`
-	// Preamble is what the worker of a low-level dispatch has to be told; it is
-	// made for the answer and stored nowhere.
-	Preamble string   `json:"preamble,omitempty"`
-	Mutation Mutation `json:"mutation"`
+	Mutation        Mutation      `json:"mutation"`
+	// Worker is the name of the attached worker that the Dispatch went to.
+	Worker string `json:"worker,omitempty"`
+	// Preamble is what the worker of a low-level dispatch has to be told.
+	Preamble string `json:"preamble,omitempty"`
+	// DryRun says that nothing was begun.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Queued reports whether the start is committed to the mailbox of an attached
+// worker that has not taken it up.
+func (r Receipt) Queued() bool {
+	return r.Worker != "" && r.State == StartStarting && r.Stage == StageInputDelivering
 }
 
 // Mut returns the mutation, for the receipt gate.
@@ -333,7 +361,17 @@ type Attachment struct {
 	// Sponsor is the peer whose grants bound this Dispatch although this hub is
 	// its home: it belongs to a child Run of that peer's worker.
 	Sponsor PeerID
+	// Worker is the attached worker that the Dispatch was given to, "" for one
+	// that the hub started; StartMail is its session_start, TakenUp that it has
+	// begun. Session is the id of the session.
+	Worker    WorkerID
+	Session   string
+	StartMail MessageID
+	TakenUp   bool
 }
+
+// Attached reports whether the worker is one that the hub did not start.
+func (a Attachment) Attached() bool { return a.Worker != "" }
 
 // CapabilityState is what the credential of a Dispatch still may do.
 type CapabilityState string
@@ -364,6 +402,7 @@ type PeerStart struct {
 	Depth    int        `json:"depth"`
 	Contract string     `json:"contract"`
 	Checks
+	Attempt int `json:"attempt,omitempty"`
 }
 
 // Probe is the answer to a probe: what the owner would do.

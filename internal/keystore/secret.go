@@ -77,7 +77,7 @@ const (
 	crcLen   = 6
 )
 
-// DeriveToken returns the token of an object: prefix (whu_, whr_, whc_, whd_)
+// DeriveToken returns the token of an object: prefix (whu_, whr_, whc_, whd_, whw_)
 // and text of Derive's 32 bytes.
 func DeriveToken(key []byte, prefix, kind, object string, generation int64) string {
 	n := new(big.Int).SetBytes(Derive(key, kind, object, generation, 32))

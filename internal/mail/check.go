@@ -62,29 +62,30 @@ func (b *Batch) Mut() *hub.Mutation { return &b.Mutation }
 // Subject is the Delivery.
 func (b *Batch) Subject() (hub.RunID, string) { return b.Run, string(b.Delivery) }
 
-// ack consumes the batch; gen is the caller's generation.
-func ack(tx store.Mail, box hub.Box, gen int64, id hub.DeliveryID) error {
+// ack consumes the batch and returns it, nil if it was consumed before; gen is
+// the caller's generation.
+func ack(tx store.Mail, box hub.Box, gen int64, id hub.DeliveryID) (*hub.Delivery, error) {
 	d, ok, err := tx.Delivery(id)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case !ok || d.Box != box:
-		return hub.Errorf(hub.CodeStaleDelivery, "%s is no Delivery of %s", id, box)
+		return nil, hub.Errorf(hub.CodeStaleDelivery, "%s is no Delivery of %s", id, box)
 	case d.State == hub.FencedBatch || d.Generation != gen:
-		return hub.Errorf(hub.CodeStaleDelivery, "%s went to a former consumer; check again for the present batch", id)
+		return nil, hub.Errorf(hub.CodeStaleDelivery, "%s went to a former consumer; check again for the present batch", id)
 	case d.State == hub.Acknowledged:
-		return nil
+		return nil, nil
 	}
 	d.State = hub.Acknowledged
 	if err := tx.SaveDelivery(d); err != nil {
-		return err
+		return nil, err
 	}
 	mb, err := tx.Mailbox(box)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	mb.AckedSeq, mb.Done, mb.Outstanding = d.LastSeq, mb.Done+int64(d.Count), ""
-	return tx.SaveMailbox(mb)
+	return &d, tx.SaveMailbox(mb)
 }
 
 type lookTx interface {
@@ -137,7 +138,7 @@ func form(tx lookTx, mb store.Mailbox, gen int64, limit int) (Batch, error) {
 	if err := tx.PutDelivery(d); err != nil {
 		return Batch{}, err
 	}
-	mb.Outstanding = d.ID
+	mb.Outstanding, mb.HandedSeq = d.ID, max(mb.HandedSeq, d.LastSeq)
 	b := Batch{Delivery: d.ID, Messages: ms, WaitingBehind: mb.Live - mb.Done - int64(d.Count)}
 	return b, tx.SaveMailbox(mb)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -129,11 +130,11 @@ func (s *Service) Await(ctx context.Context, p hub.Principal, id hub.MessageID, 
 	woken, cancel := s.Bus.Subscribe(string(hub.TopicQuestion), string(id))
 	defer cancel()
 	var q hub.Question
-	timedOut, err := s.await(ctx, woken, wait, func(rx store.Rx) (done bool, err error) {
+	timedOut, err := s.await(ctx, p, woken, wait, func(rx store.Rx) (done bool, err error) {
 		if q, err = rx.Question(id); err != nil {
 			return false, err
 		}
-		return q.State != hub.QuestionPending, mayResume(p, q)
+		return q.State != hub.QuestionPending, mayResume(rx, p, q.Dispatch)
 	})
 	if err == nil && q.State == hub.QuestionClosed {
 		err = hub.Errorf(hub.CodeDispatchInactive, "the question was closed when %s ended", q.Dispatch)
@@ -141,11 +142,19 @@ func (s *Service) Await(ctx context.Context, p hub.Principal, id hub.MessageID, 
 	return AnswerResult{Question: q, TimedOut: timedOut}, err
 }
 
-func mayResume(p hub.Principal, q hub.Question) error {
-	if p.Kind == hub.DispatchCap && p.ID == string(q.Dispatch) {
-		return nil
+// mayResume lets the Dispatch's own worker wait for what comes back to it.
+func mayResume(rx store.WorkerReader, p hub.Principal, id hub.DispatchID) error {
+	own := p.Kind == hub.DispatchCap && p.ID == string(id)
+	if p.Kind == hub.AttachedWorker {
+		var err error
+		if _, own, err = rx.WorkerAttachment(hub.WorkerID(p.ID), id); err != nil {
+			return err
+		}
 	}
-	return hub.Errorf(hub.CodeOutOfScope, "only the Dispatch that asked may wait for the answer")
+	if !own {
+		return hub.Errorf(hub.CodeOutOfScope, "only the Dispatch that asked or reported may wait for what comes back")
+	}
+	return nil
 }
 
 // VerdictResult is what a wait for a verdict returns.
@@ -160,13 +169,14 @@ func (s *Service) AwaitVerdict(ctx context.Context, p hub.Principal, id hub.Mess
 	woken, cancel := s.Bus.Subscribe(string(hub.TopicVerdict), string(id))
 	defer cancel()
 	var out VerdictResult
-	timedOut, err := s.await(ctx, woken, wait, func(rx store.Rx) (done bool, err error) {
+	timedOut, err := s.await(ctx, p, woken, wait, func(rx store.Rx) (done bool, err error) {
 		m, err := rx.Message(id)
 		if err != nil {
 			return false, err
 		}
-		if p.Kind != hub.DispatchCap || m.From != "dispatch:"+p.ID {
-			return false, hub.Errorf(hub.CodeOutOfScope, "only the Dispatch that reported may wait for the verdict")
+		from, _ := hub.Box(m.From).Dispatch()
+		if err := mayResume(rx, p, from); err != nil {
+			return false, err
 		}
 		out.Verdict, out.Reason, err = rx.VerdictOf(id)
 		return out.Verdict != hub.VerdictNone, err
@@ -175,14 +185,19 @@ func (s *Service) AwaitVerdict(ctx context.Context, p hub.Principal, id hub.Mess
 	return out, err
 }
 
-// await looks, then waits for a wake-up and looks again.
-func (s *Service) await(ctx context.Context, woken <-chan struct{}, wait time.Duration, look func(store.Rx) (bool, error)) (timedOut bool, err error) {
+// await looks, then waits for a wake-up and looks again. It ends for a caller
+// whose credential is revoked.
+func (s *Service) await(ctx context.Context, p hub.Principal, woken <-chan struct{}, wait time.Duration, look func(store.Rx) (bool, error)) (timedOut bool, err error) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
+	revoked, cancel := s.Bus.Subscribe(string(hub.TopicWorker), p.ID)
+	defer cancel()
 	for {
 		var done bool
 		err := s.Store.View(ctx, func(rx store.Rx) (err error) {
-			done, err = look(rx)
+			if err = receipt.Authorize(rx, p); err == nil {
+				done, err = look(rx)
+			}
 			return err
 		})
 		if err != nil || done {
@@ -190,6 +205,7 @@ func (s *Service) await(ctx context.Context, woken <-chan struct{}, wait time.Du
 		}
 		select {
 		case <-woken:
+		case <-revoked:
 		case <-deadline.C:
 			return true, nil
 		case <-ctx.Done():

@@ -20,6 +20,8 @@ type Access interface {
 	Proven(tx AccessTx, p hub.Principal, box hub.Box) (int64, error)
 	// Read returns the mailbox's Run if p may read its history.
 	Read(tx AccessTx, p hub.Principal, box hub.Box) (hub.RunID, error)
+	// Consumed is told, in its transaction, which Delivery an ack consumed.
+	Consumed(tx store.Tx, d hub.Delivery) error
 }
 
 // AccessTx is what Access may look at.
@@ -27,6 +29,7 @@ type AccessTx interface {
 	store.RunReader
 	store.AttachmentReader
 	store.CredentialReader
+	store.WorkerReader
 }
 
 // Bus wakes waiters after a commit.
@@ -42,8 +45,9 @@ type Service struct {
 	// Draining is closed when the hub stops; waits end with hub_draining.
 	Draining <-chan struct{}
 
-	waiters waiters
-	flights receipt.Flights
+	waiters   waiters
+	listeners listeners
+	flights   receipt.Flights
 }
 
 // Check acknowledges in.Ack, then returns the next batch, waiting for it up to
@@ -91,11 +95,15 @@ func (s *Service) check(ctx context.Context, r receipt.Request, in CheckInput) (
 	if err != nil || ok {
 		return recorded, err
 	}
-	release, err := s.claim(ctx, r.Principal, in.Box)
+	release, gen, err := s.claim(ctx, r.Principal, in.Box)
 	if err != nil {
 		return Batch{}, err
 	}
 	defer release()
+	defer s.listeners.enter(in.Box)()
+	if r.Principal.Kind == hub.AttachedWorker {
+		r.Principal.Generation = gen // a loop that attaches meanwhile fences this wait
+	}
 	woken, cancel := s.Bus.Subscribe(string(hub.TopicMailbox), string(in.Box))
 	defer cancel()
 	deadline := time.NewTimer(time.Duration(in.WaitMS) * time.Millisecond)
@@ -131,8 +139,7 @@ func (s *Service) recorded(ctx context.Context, r receipt.Request, box hub.Box) 
 	return b, ok, err
 }
 
-func (s *Service) claim(ctx context.Context, p hub.Principal, box hub.Box) (release func(), err error) {
-	var gen int64
+func (s *Service) claim(ctx context.Context, p hub.Principal, box hub.Box) (release func(), gen int64, err error) {
 	err = s.Store.View(ctx, func(rx store.Rx) error {
 		if gen, _, err = s.Access.Consume(rx, p, box); err != nil {
 			return err
@@ -141,9 +148,10 @@ func (s *Service) claim(ctx context.Context, p hub.Principal, box hub.Box) (rele
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return s.waiters.claim(box, gen, time.Now())
+	release, err = s.waiters.claim(box, gen, time.Now())
+	return release, gen, err
 }
 
 // ackAndLook is one transaction. waiting says that the caller goes on waiting
@@ -173,7 +181,11 @@ func (s *Service) step(tx store.Tx, r receipt.Request, in CheckInput, found, wai
 		return Batch{}, err
 	}
 	if in.Ack != "" && !found {
-		if err := ack(tx, in.Box, gen, in.Ack); err != nil {
+		consumed, err := ack(tx, in.Box, gen, in.Ack)
+		if err == nil && consumed != nil {
+			err = s.Access.Consumed(tx, *consumed)
+		}
+		if err != nil {
 			return Batch{}, err
 		}
 	}

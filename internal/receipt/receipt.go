@@ -189,7 +189,7 @@ func Authorize(tx authTx, p hub.Principal) error {
 	switch p.Kind {
 	case hub.PeerKey:
 		return authorizePeer(tx, p)
-	case hub.Operator, hub.Reader, hub.DispatchCap:
+	case hub.Operator, hub.Reader, hub.DispatchCap, hub.AttachedWorker:
 		return authorizeToken(tx, p)
 	case hub.Engine, hub.SystemPrincipal:
 		return nil

@@ -216,10 +216,7 @@ func audit(tx bindTx, r hub.Run, action string, p hub.Principal) error {
 
 type useTx interface {
 	bindTx
-	Mailbox(hub.Box) (store.Mailbox, error)
-	SaveMailbox(store.Mailbox) error
-	Delivery(hub.DeliveryID) (hub.Delivery, bool, error)
-	SaveDelivery(hub.Delivery) error
+	batchTx
 }
 
 // Use makes the caller the Run's consumer: it raises the generation, fences
@@ -229,14 +226,23 @@ func Use(tx useTx, tok Tokens, p hub.Principal, id hub.RunID, context string) (B
 	if err != nil {
 		return Bound{}, err
 	}
-	if err := fenceBatch(tx, id.Box()); err != nil {
+	if err := FenceBatch(tx, id.Box()); err != nil {
 		return Bound{}, err
 	}
 	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(id.Box())})
 	return bind(tx, tok, p, r, context)
 }
 
-func fenceBatch(tx useTx, box hub.Box) error {
+type batchTx interface {
+	Mailbox(hub.Box) (store.Mailbox, error)
+	SaveMailbox(store.Mailbox) error
+	Delivery(hub.DeliveryID) (hub.Delivery, bool, error)
+	SaveDelivery(hub.Delivery) error
+}
+
+// FenceBatch fences the outstanding Delivery of a mailbox, if there is one: its
+// messages come again, under another id, to the next consumer.
+func FenceBatch(tx batchTx, box hub.Box) error {
 	mb, err := tx.Mailbox(box)
 	if err != nil || mb.Outstanding == "" {
 		return err

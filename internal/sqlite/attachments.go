@@ -4,7 +4,8 @@ import "github.com/wavehub/wavehub/internal/hub"
 
 const (
 	attachmentCols = "home, dispatch, task, run, request, spec, receipt, capability, terminal, worktree, dir, " +
-		"process, completion, exit_done, fence, fenced, tombstone, last_report_at, report_sum, late, late_bytes, checks, agent, depth, child, sponsor"
+		"process, completion, exit_done, fence, fenced, tombstone, last_report_at, report_sum, late, late_bytes, checks, agent, depth, child, sponsor, " +
+		"worker, session, start_mail, taken_up"
 	attachmentQuery = `SELECT ` + attachmentCols + ` FROM attachments WHERE home = ? AND dispatch = ?`
 	openAttachments = `SELECT ` + attachmentCols + ` FROM attachments WHERE open = 1 ORDER BY rid`
 )
@@ -18,14 +19,14 @@ func scanAttachment(s scanner, a *hub.Attachment) error {
 	return s.Scan(&a.Home, &a.Dispatch, &a.Task, &a.Run, &a.Request, fromJSON{&a.Spec},
 		fromJSON{&a.Receipt}, &a.Capability, &a.Terminal, &a.Worktree, &a.Dir, fromJSON{&a.Process}, &a.Completion,
 		&a.ExitDone, fromJSON{&a.Fence}, &a.Fenced, &a.Tombstone, &a.LastReportAt, &a.ReportSum, &a.Late, &a.LateBytes, fromJSON{&a.Checks}, fromJSON{&a.Agent},
-		&a.Depth, &a.Child, &a.Sponsor)
+		&a.Depth, &a.Child, &a.Sponsor, &a.Worker, &a.Session, &a.StartMail, &a.TakenUp)
 }
 
 func attachmentArgs(a hub.Attachment) []any {
 	return []any{a.Home, a.Dispatch, a.Task, a.Run, a.Request, asJSON{a.Spec},
 		asJSON{a.Receipt}, a.Capability, a.Terminal, a.Worktree, a.Dir, asJSON{a.Process}, a.Completion,
 		a.ExitDone, asJSON{a.Fence}, a.Fenced, a.Tombstone, a.LastReportAt, a.ReportSum, a.Late, a.LateBytes, asJSON{a.Checks}, asJSON{a.Agent},
-		a.Depth, a.Child, a.Sponsor, isOpen(a)}
+		a.Depth, a.Child, a.Sponsor, a.Worker, a.Session, a.StartMail, a.TakenUp, isOpen(a)}
 }
 
 // isOpen reports whether somebody still has to look after a: its process may

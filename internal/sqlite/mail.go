@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -21,6 +22,7 @@ const (
 	wakesQuery      = `SELECT 1 FROM messages WHERE ` + inBox + ` AND live = 1 AND seq > ?`
 	verdictQuery    = `SELECT verdict, reason FROM messages WHERE id = ?`
 	postMessage     = `UPDATE messages SET mailbox = ?, seq = ?, sender = ?, payload = ?, live = ? WHERE id = ? AND mailbox IS NULL`
+	withdrawMessage = `UPDATE messages SET live = ? WHERE id = ? AND mailbox = ?`
 	setVerdict      = `UPDATE messages SET verdict = ?, reason = ? WHERE id = ?`
 	staleQuery      = `SELECT COUNT(*), COALESCE(SUM(LENGTH(CAST(subject AS BLOB)) + LENGTH(CAST(body AS BLOB)) +
 		COALESCE(LENGTH(payload), 0)), 0) FROM messages WHERE sender = ? AND live = 0`
@@ -141,19 +143,22 @@ func (q querier) StaleKept(id hub.DispatchID) (items, bytes int, err error) {
 }
 
 // Append implements store.Mail.
-func (tx *Tx) Append(m hub.Message) (seq int64, err error) {
+func (tx *Tx) Append(m hub.Message) (seq int64, err error) { return tx.AppendTo(m.To, m) }
+
+// AppendTo implements store.Mail.
+func (tx *Tx) AppendTo(box hub.Box, m hub.Message) (seq int64, err error) {
 	var mailbox int64
-	ok, err := tx.returning([]any{&mailbox, &seq}, bumpMailbox, m.Live(), m.To)
+	ok, err := tx.returning([]any{&mailbox, &seq}, bumpMailbox, m.Live(), box)
 	switch {
 	case err != nil:
-		return 0, wrap(err, "appending to %s", m.To)
+		return 0, wrap(err, "appending to %s", box)
 	case !ok:
-		return 0, noMailbox(m.To)
+		return 0, noMailbox(box)
 	}
 	if err := tx.insertMessage(m, mailbox, seq); err != nil {
-		return 0, wrap(err, "appending %s to %s", m.ID, m.To)
+		return 0, wrap(err, "appending %s to %s", m.ID, box)
 	}
-	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(m.To)})
+	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(box)})
 	return seq, nil
 }
 
@@ -172,6 +177,26 @@ func (tx *Tx) Post(m hub.Message) (seq int64, err error) {
 	}
 	tx.Signal(hub.Signal{Topic: hub.TopicMailbox, Key: string(m.To)})
 	return seq, nil
+}
+
+// Withdraw implements store.Mail.
+func (tx *Tx) Withdraw(box hub.Box, id hub.MessageID) error {
+	m, err := tx.Message(id)
+	if err != nil {
+		return err
+	}
+	if !m.Live() {
+		return nil
+	}
+	var mailbox, last int64
+	ok, err := tx.returning([]any{&mailbox, &last}, thinMailbox, box, m.Seq)
+	if err == nil && !ok {
+		err = fmt.Errorf("a Delivery of %s has held it", box)
+	}
+	if err == nil {
+		err = tx.save(noMessage(id), withdrawMessage, rowHistory, id, mailbox)
+	}
+	return wrap(err, "withdrawing %s", id)
 }
 
 // Record implements store.Mail.

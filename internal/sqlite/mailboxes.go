@@ -6,9 +6,10 @@ import (
 )
 
 const (
-	mailboxCols  = "box, seq, live, done, acked_seq, outstanding"
+	mailboxCols  = "box, seq, live, done, acked_seq, outstanding, handed_seq"
 	mailboxQuery = `SELECT ` + mailboxCols + ` FROM mailboxes WHERE box = ?`
 	bumpMailbox  = `UPDATE mailboxes SET seq = seq + 1, live = live + ? WHERE box = ? RETURNING rid, seq`
+	thinMailbox  = `UPDATE mailboxes SET live = live - 1 WHERE box = ? AND handed_seq < ? RETURNING rid, seq`
 
 	deliveryCols  = "id, box, generation, first_seq, last_seq, count, state, at"
 	deliveryQuery = `SELECT ` + deliveryCols + ` FROM deliveries WHERE id = ?`
@@ -22,11 +23,11 @@ var (
 )
 
 func scanMailbox(s scanner, m *store.Mailbox) error {
-	return s.Scan(&m.Box, &m.Seq, &m.Live, &m.Done, &m.AckedSeq, &m.Outstanding)
+	return s.Scan(&m.Box, &m.Seq, &m.Live, &m.Done, &m.AckedSeq, &m.Outstanding, &m.HandedSeq)
 }
 
 func mailboxArgs(m store.Mailbox) []any {
-	return []any{m.Box, m.Seq, m.Live, m.Done, m.AckedSeq, m.Outstanding}
+	return []any{m.Box, m.Seq, m.Live, m.Done, m.AckedSeq, m.Outstanding, m.HandedSeq}
 }
 
 func noMailbox(b hub.Box) error {

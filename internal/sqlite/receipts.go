@@ -20,6 +20,7 @@ const (
 
 	credentialCols  = "sum, kind, subject, home, generation"
 	credentialQuery = `SELECT ` + credentialCols + ` FROM credentials WHERE sum = ?`
+	dropCredential  = `DELETE FROM credentials WHERE sum = ?`
 )
 
 var (
@@ -108,4 +109,10 @@ func (tx *Tx) PutCredential(c store.Credential) error {
 		err = fmt.Errorf("putting a credential: another %s credential has this sum", have.Kind)
 	}
 	return err
+}
+
+// DropCredential implements store.Credentials.
+func (tx *Tx) DropCredential(sum string) error {
+	_, err := tx.exec(dropCredential, sum)
+	return wrap(err, "dropping a credential")
 }

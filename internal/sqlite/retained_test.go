@@ -22,7 +22,7 @@ func fillRetained(t *testing.T, s *Store) {
 	err := s.Update(context.Background(), store.New, func(tx store.Tx) error {
 		for _, q := range []string{
 			`INSERT INTO runs (` + runCols + `)` + numbers + `'run_' || i, 'o', 1, '', 0, i, 0 FROM n`,
-			`INSERT INTO mailboxes (` + mailboxCols + `)` + numbers + `'run:run_' || i, 0, 0, 0, 0, '' FROM n`,
+			`INSERT INTO mailboxes (` + mailboxCols + `)` + numbers + `'run:run_' || i, 0, 0, 0, 0, '', 0 FROM n`,
 			`INSERT INTO bindings (` + bindingCols + `)` + numbers + `'run_' || i, 1, 'tty:' || i, i FROM n`,
 			`INSERT INTO audits (` + auditCols + `)` + numbers + `'run_' || i, i, 'created', 'operator', 'tty:' || i, 0 FROM n`,
 			`INSERT INTO audits (` + auditCols + `)` + numbers + `'run_' || i, i, 'bound', 'operator', 'tty:' || i, 1 FROM n`,

@@ -19,6 +19,9 @@ var primitivesSQL string
 //go:embed migrations/0003_terminals.sql
 var terminalsSQL string
 
+//go:embed migrations/0004_workers.sql
+var workersSQL string
+
 //go:embed migrations/0005_verify.sql
 var verifySQL string
 
@@ -38,7 +41,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

@@ -12,6 +12,9 @@ type Mailbox struct {
 	AckedSeq int64 // everything up to it is consumed
 	// Outstanding is the Delivery that waits for its ack, "" for none.
 	Outstanding hub.DeliveryID
+	// HandedSeq is the last sequence that any Delivery ever held: what is behind
+	// it no consumer has seen.
+	HandedSeq int64
 }
 
 // HistoryFilter selects messages of a mailbox, oldest first.
@@ -54,6 +57,12 @@ type Mail interface {
 	// Append assigns the next sequence of m.To and stores m; a stale message
 	// is history: it is never deliverable. It signals the mailbox.
 	Append(m hub.Message) (seq int64, err error)
+	// AppendTo is Append to another mailbox than m.To names: the mail of an
+	// attached worker's Dispatch lies in the worker's.
+	AppendTo(box hub.Box, m hub.Message) (seq int64, err error)
+	// Withdraw makes a message that no Delivery has held history: it is never
+	// deliverable any more.
+	Withdraw(box hub.Box, id hub.MessageID) error
 	// Record keeps a message that is in no mailbox here: a report queued for
 	// its home.
 	Record(m hub.Message) error

@@ -58,11 +58,13 @@ const (
 	CredReader   CredentialKind = "reader"   // whr_
 	CredConsumer CredentialKind = "consumer" // whc_
 	CredDispatch CredentialKind = "dispatch" // whd_
+	CredWorker   CredentialKind = "worker"   // whw_
 )
 
 // Credential maps the SHA-256 of a token to what it proves. Subject is a Run
 // for consumers (with Generation), a Dispatch for capabilities (with Home, the
-// peer whose Dispatch it is), empty for operator and reader.
+// peer whose Dispatch it is), an identity for attached workers, empty for operator
+// and reader.
 type Credential struct {
 	Sum        string
 	Kind       CredentialKind
@@ -80,4 +82,6 @@ type CredentialReader interface {
 type Credentials interface {
 	CredentialReader
 	PutCredential(Credential) error
+	// DropCredential forgets a credential: its token is not known any more.
+	DropCredential(sum string) error
 }

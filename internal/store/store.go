@@ -53,6 +53,8 @@ type Tx interface {
 	Questions
 	Attachments
 	Holds
+	Workers
+	Sessions
 	Relay
 	Peers
 	Repos
@@ -75,6 +77,8 @@ type Rx interface {
 	QuestionReader
 	AttachmentReader
 	HoldReader
+	WorkerReader
+	SessionReader
 	RelayReader
 	PeerReader
 	RepoReader

@@ -29,6 +29,7 @@ func Run(t *testing.T, o Options) {
 		{"Tasks", tasks}, {"TaskPages", taskPages}, {"Abbreviations", abbreviations},
 		{"Dispatches", dispatches}, {"DispatchFilters", dispatchFilters}, {"SwapRace", swapRace},
 		{"Attachments", attachments}, {"Holds", holds}, {"Beside", beside}, {"Posted", posted}, {"OpenAttachments", openAttachments},
+		{"Workers", workers}, {"Assigned", assigned}, {"Sessions", sessions}, {"DroppedCredential", droppedCredential}, {"Withdrawn", withdrawn},
 		{"Repos", repos}, {"Worktrees", worktrees}, {"Open worktrees", openWorktrees}, {"Terminals", terminals}, {"AttachedTo", attachedTo}, {"Outputs", outputs}, {"AgentPools", pools},
 		{"Mailboxes", mailboxes}, {"Append", appendMail}, {"Batches", batches}, {"History", history},
 		{"Verdicts", verdicts}, {"Deliveries", deliveries}, {"Questions", questions},

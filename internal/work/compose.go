@@ -21,7 +21,7 @@ func (s *Service) newAttachment(p place, in hub.PeerStart, home hub.PeerID, key 
 	}
 	return hub.Attachment{
 		Dispatch: in.Dispatch, Task: in.Task, Run: in.Run, Home: home, Request: key, Spec: in.Spec,
-		Capability: hub.CapActive, Depth: in.Depth, Terminal: terminal, Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent, Checks: in.Checks,
+		Capability: hub.CapActive, Session: sessionOf(in), Depth: in.Depth, Terminal: terminal, Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent, Checks: in.Checks,
 		Agent: agent,
 		Receipt: hub.Receipt{
 			Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,

@@ -14,6 +14,9 @@ import (
 
 // ProbeFor validates a peer's start without any effect.
 func (s *Service) ProbeFor(ctx context.Context, home hub.Peer, in hub.PeerStart) (hub.Probe, error) {
+	if in.Spec.Worker != "" {
+		return s.probeAttached(ctx, home, in)
+	}
 	p, err := s.resolveFor(ctx, home, in)
 	if err != nil {
 		return hub.Probe{}, err
@@ -30,19 +33,25 @@ func asHome(p hub.Peer) error {
 	return hub.Errorf(hub.CodeOutOfScope, "this peer is not paired as a home")
 }
 
-func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStart) (place, error) {
+// addressed refuses a start that is not for this hub and its store, or that
+// contradicts itself.
+func (s *Service) addressed(home hub.Peer, in hub.PeerStart) error {
 	switch {
 	case in.Contract != hub.ContractFederation:
-		return place{}, hub.Errorf(hub.CodeCapabilityUnsupported, "this hub offers %s, not %q", hub.ContractFederation, in.Contract)
+		return hub.Errorf(hub.CodeCapabilityUnsupported, "this hub offers %s, not %q", hub.ContractFederation, in.Contract)
 	case in.StoreID != s.StoreID:
-		return place{}, hub.Errorf(hub.CodePeerStoreChanged, "the start is addressed to another store")
+		return hub.Errorf(hub.CodePeerStoreChanged, "the start is addressed to another store")
 	case in.Depth < 0 || in.Depth > hub.MaxRunDepth:
-		return place{}, hub.Invalid("depth", "child Runs nest at most %d deep", hub.MaxRunDepth)
+		return hub.Invalid("depth", "child Runs nest at most %d deep", hub.MaxRunDepth)
 	case !hub.ValidID(hub.PrefixDispatch, string(in.Dispatch)), !hub.ValidID(hub.PrefixTask, string(in.Task)), !hub.ValidID(hub.PrefixRun, string(in.Run)):
-		return place{}, hub.Invalid("dispatch_id", "the ids of the start are malformed")
+		return hub.Invalid("dispatch_id", "the ids of the start are malformed")
 	}
 	_, err := in.Checks.Clean()
-	if err := errors.Join(asHome(home), in.Spec.Check(true), err); err != nil {
+	return errors.Join(asHome(home), in.Spec.Check(true), err)
+}
+
+func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStart) (place, error) {
+	if err := s.addressed(home, in); err != nil {
 		return place{}, err
 	}
 	if path, ok := strings.CutPrefix(in.Spec.Worktree, "path:"); ok && !grantsPath(home.Grants, path) {
@@ -59,6 +68,9 @@ func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStar
 // StartFor starts a worker for a home's Dispatch: the same composition as for a
 // local one. r is in the key space of the home's lineage.
 func (s *Service) StartFor(ctx context.Context, r receipt.Request, home hub.Peer, in hub.PeerStart) (hub.Receipt, error) {
+	if in.Spec.Worker != "" {
+		return s.attachFor(ctx, r, home, in)
+	}
 	var p place
 	return receipt.Long(ctx, s.Gate, r, receipt.Operation[hub.Receipt]{
 		Class: store.New,
@@ -79,18 +91,26 @@ func (s *Service) StartFor(ctx context.Context, r receipt.Request, home hub.Peer
 	})
 }
 
-func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub.PeerStart, p place) (hub.Receipt, error) {
-	a, known, err := tx.Attachment(home.ID, in.Dispatch)
+// attachable refuses a home's Dispatch that is or was attached here.
+func attachable(tx store.Tx, home hub.Peer, id hub.DispatchID) error {
+	a, known, err := tx.Attachment(home.ID, id)
 	switch {
 	case err != nil:
-		return hub.Receipt{}, err
+		return err
 	case known && a.Tombstone:
-		return hub.Receipt{}, hub.Errorf(hub.CodeDispatchInactive, "%s was stopped before it started", in.Dispatch)
+		return hub.Errorf(hub.CodeDispatchInactive, "%s was stopped before it started", id)
 	case known:
-		return hub.Receipt{}, hub.Errorf(hub.CodeResourceServerMismatch, "%s is attached under another request", in.Dispatch)
+		return hub.Errorf(hub.CodeResourceServerMismatch, "%s is attached under another request", id)
 	}
-	if _, err := tx.Mailbox(in.Dispatch.Box()); err == nil {
-		return hub.Receipt{}, hub.Errorf(hub.CodeResourceServerMismatch, "%s is another home's Dispatch here", in.Dispatch)
+	if _, err := tx.Mailbox(id.Box()); err == nil {
+		return hub.Errorf(hub.CodeResourceServerMismatch, "%s is another home's Dispatch here", id)
+	}
+	return nil
+}
+
+func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub.PeerStart, p place) (hub.Receipt, error) {
+	if err := attachable(tx, home, in.Dispatch); err != nil {
+		return hub.Receipt{}, err
 	}
 	now, err := tx.Peer(home.ID)
 	if err != nil {
@@ -102,7 +122,7 @@ func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub
 	if in.Checks, err = in.Checks.Clean(); err != nil {
 		return hub.Receipt{}, err
 	}
-	a = s.newAttachment(p, in, home.ID, r.Key)
+	a := s.newAttachment(p, in, home.ID, r.Key)
 	if err := errors.Join(claim(tx, p, a), p.reserve(tx, home.ID, in.Dispatch)); err != nil {
 		return hub.Receipt{}, err
 	}

@@ -357,8 +357,8 @@ func worktreeAround(rx store.RepoReader, path string) (hub.Worktree, error) {
 
 // withinGrant refuses a place outside the peer's granted roots.
 func withinGrant(p place, g hub.Grants) error {
-	if !slices.Contains(g.Verbs, hub.GrantStart) {
-		return hub.Errorf(hub.CodeOutOfScope, "this peer may not start workers here")
+	if err := mayStart(g); err != nil {
+		return err
 	}
 	path := p.dir
 	if p.repo.ID != "" {
@@ -368,6 +368,13 @@ func withinGrant(p place, g hub.Grants) error {
 		return errNotGranted
 	}
 	return nil
+}
+
+func mayStart(g hub.Grants) error {
+	if slices.Contains(g.Verbs, hub.GrantStart) {
+		return nil
+	}
+	return hub.Errorf(hub.CodeOutOfScope, "this peer may not start workers here")
 }
 
 var errNotGranted = hub.Errorf(hub.CodeRepoNotGranted, "the repository is outside the roots granted to this peer")

@@ -35,6 +35,9 @@ func (s *Service) Recover(ctx context.Context) error {
 // recover brings one attachment up to date: its capability file, its start, its
 // process.
 func (s *Service) recover(ctx context.Context, a hub.Attachment) error {
+	if a.Attached() {
+		return nil // nothing of it was under way here
+	}
 	release, err := s.hands.take(ctx, attempt{a.Home, a.Dispatch})
 	if err != nil {
 		return err
@@ -157,6 +160,10 @@ func demoteOne(tx store.Tx, d hub.Dispatch) error {
 	case hub.Starting:
 		r, err := tx.StartReceipt(d.ID)
 		if err != nil {
+			return err
+		}
+		if r.Queued() {
+			_, err := dispatch.RecordQueued(tx, d.ID, r) // it waits for its attached worker, as before
 			return err
 		}
 		r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, "the hub was restarted during the start"

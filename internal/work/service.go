@@ -123,6 +123,8 @@ type Agents interface {
 	Grace(agent string) time.Duration
 	// Plan writes the prompt files and returns what to start.
 	Plan(Launch) (Planned, error)
+	// AttachedPreamble tells an attached worker how to report.
+	AttachedPreamble(hub.TaskID, hub.DispatchID) string
 	// Script writes the file of a command line and returns how the platform's
 	// shell runs it: with a worker's environment, but without its capability.
 	Script(Script) (hub.LaunchSpec, error)
@@ -195,6 +197,8 @@ type Config struct {
 	AnswerLost func(error) bool
 	// LinkUp reports whether the relay link to a peer is up.
 	LinkUp func(hub.PeerID) bool
+	// Listening reports whether somebody waits on a mailbox.
+	Listening func(hub.Box) bool
 	// Spawn runs a function in a goroutine with an owner; false when stopping.
 	Spawn func(func(context.Context)) bool
 	// Name, Bin, Workers and PerAgent are this hub's name, its program's
@@ -226,6 +230,7 @@ type Service struct {
 	typing   hands[hub.TerminalID] // at most one sequence of input at a time
 	attended attended
 	beats    beats
+	workers  presences
 	looks    hands[attempt]        // who looks into a held report
 	looked   chan struct{}         // a hint that one of them has ended
 	trees    hands[hub.WorktreeID] // of worktrees that are being made or removed

@@ -80,6 +80,9 @@ func (s *Service) settled(ctx context.Context, a hub.Attachment) (hub.Attachment
 
 // observe is the owner's present word on a worker, and the worker's own.
 func (s *Service) observe(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
+	if a.Attached() {
+		return s.observeAttached(a)
+	}
 	obs, err := s.look(ctx, a)
 	if err != nil {
 		return obs, err
@@ -93,17 +96,9 @@ func (s *Service) observe(ctx context.Context, a hub.Attachment) (hub.Observatio
 }
 
 func (s *Service) look(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
-	obs := hub.Observation{
-		Link: "local", Process: hub.Unverifiable, Attachment: "present", LastReportAt: a.LastReportAt, WaitingFor: hub.WaitsForUnknown,
-		StartState: a.Receipt.State, FailedStage: a.Receipt.FailedStage, LastError: a.Receipt.LastError, Stage: a.Receipt.Stage,
-		ObservedAt: hub.MicrosOf(time.Now()), Session: a.Agent.Session.ID,
-	}
-	if a.Agent.Usage != nil {
-		raw, err := json.Marshal(a.Agent.Usage)
-		if err != nil {
-			return obs, err
-		}
-		obs.Usage = raw
+	obs, err := known(a)
+	if err != nil {
+		return obs, err
 	}
 	if a.Process == nil {
 		if a.ExitDone {
@@ -145,6 +140,21 @@ func (s *Service) agentWaits(ctx context.Context, a hub.Attachment) string {
 		return said // some titles show a question as they show idleness
 	}
 	return hub.WaitingFor(said, kind)
+}
+
+// known is what the owner's record alone says of a worker.
+func known(a hub.Attachment) (hub.Observation, error) {
+	obs := hub.Observation{
+		Link: "local", Process: hub.Unverifiable, Attachment: "present", LastReportAt: a.LastReportAt, WaitingFor: hub.WaitsForUnknown,
+		StartState: a.Receipt.State, FailedStage: a.Receipt.FailedStage, LastError: a.Receipt.LastError, Stage: a.Receipt.Stage,
+		ObservedAt: hub.MicrosOf(time.Now()), Session: a.Agent.Session.ID,
+	}
+	if a.Agent.Usage == nil {
+		return obs, nil
+	}
+	raw, err := json.Marshal(a.Agent.Usage)
+	obs.Usage = raw
+	return obs, err
 }
 
 // inspect asks the peer that owns the Dispatch and records what it proves.

@@ -168,7 +168,7 @@ func (s *Service) roomHere(tx roomTx, agent string) error {
 	if err := dispatch.PoolOpen(tx, agent, tx.Now()); err != nil {
 		return err
 	}
-	if err := roomUnder(tx, s.Workers, "this hub", func(hub.Attachment) bool { return true }); err != nil {
+	if err := roomUnder(tx, s.Workers, "this hub", func(a hub.Attachment) bool { return !a.Attached() }); err != nil {
 		return err
 	}
 	return roomUnder(tx, s.PerAgent[agent], "this hub, of "+agent+",", func(a hub.Attachment) bool { return a.Spec.Agent == agent })
@@ -286,6 +286,9 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec, RetryOf: in.RetryOf,
 			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Depth: of.Depth, Contract: hub.ContractFederation, Checks: t.Checks(),
 		}
+		if err == nil {
+			body.Attempt, err = attempts(rx, t.ID)
+		}
 		return err
 	})
 	if err != nil {
@@ -337,6 +340,7 @@ func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, pee
 	begun := hub.Receipt{
 		Run: body.Run, Task: body.Task, Dispatch: body.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 		Stage: hub.StageAttachRequested, Server: server, TimeoutMS: startTimeout(in.Spec).Milliseconds(), Setup: notApplicable,
+		Worker:  in.Spec.Worker,
 		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: in.defaults(nil), NextCommands: [][]string{}, Warnings: []string{},
 	}
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
@@ -427,6 +431,8 @@ func about(got, begun hub.Receipt) bool {
 func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.Receipt, err error, how sending) (hub.Receipt, error) {
 	r, ev := begun, hub.EvStartFailed
 	switch {
+	case err == nil && got.Queued():
+		return s.queued(ctx, d, begun, got)
 	case err == nil:
 		r, ev = ownersReceipt(got, begun, d), eventOf(got)
 	case s.mayHaveStarted(err, how):

@@ -149,6 +149,9 @@ func (s *Service) carryOut(ctx context.Context, a hub.Attachment, timeout time.D
 
 // end stops the process of an attachment, if it has or may have one.
 func (s *Service) end(ctx context.Context, a hub.Attachment) hub.StopEvidence {
+	if a.Attached() {
+		return s.endAttached(ctx, a)
+	}
 	in, ok, err := s.incarnation(ctx, a)
 	if err != nil {
 		return hub.StopEvidence{Action: hub.ActionUnknown, LastError: err.Error()}

@@ -127,8 +127,8 @@ func (s *Service) fencesOnce(ctx context.Context) (int, error) {
 	}
 	n := 0
 	for _, a := range open {
-		if a.Fence == nil || a.Fenced {
-			continue
+		if a.Fence == nil || a.Fenced || a.Attached() && a.Fence.Reported {
+			continue // what an attached worker says of a stop comes as its report
 		}
 		n++
 		if s.hands.busy(attempt{a.Home, a.Dispatch}) {

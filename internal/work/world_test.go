@@ -76,6 +76,7 @@ func (m *machine) hubOf(st store.Store) *work.Service {
 		Store: st, Gate: receipt.NewGate(st, jobs.Go), Terminals: m.terms, Git: m.trees, Agents: launchers{}, Console: launchers{}, Authority: authority{}, Transcripts: m.notes,
 		Bus: m.bus, Spawn: jobs.Go, Name: "mac", Bin: "/bin/wavehub", StoreID: "store_1", Epoch: 1, Log: slog.New(slog.DiscardHandler),
 		CursorKey: []byte("key"), AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false },
+		Listening: func(hub.Box) bool { return false },
 	})
 }
 
@@ -380,6 +381,10 @@ func (launchers) Script(in work.Script) (hub.LaunchSpec, error) {
 
 func (launchers) Setup(l work.SetupLaunch) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: l.Terminal, Argv: []string{"/bin/sh", "setup"}, Dir: l.Dir}, nil
+}
+
+func (launchers) AttachedPreamble(_ hub.TaskID, id hub.DispatchID) string {
+	return "how to report " + string(id)
 }
 
 type authority struct{}

@@ -40,6 +40,24 @@ func (e BindingSecretState) Valid() bool {
 	}
 }
 
+// Defines values for DispatchCreateReports.
+const (
+	DispatchReportsHistory DispatchCreateReports = "history"
+	DispatchReportsInbox   DispatchCreateReports = "inbox"
+)
+
+// Valid indicates whether the value is a known member of the DispatchCreateReports enum.
+func (e DispatchCreateReports) Valid() bool {
+	switch e {
+	case DispatchReportsHistory:
+		return true
+	case DispatchReportsInbox:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DispatchState.
 const (
 	DispatchStateAbandoned    DispatchState = "abandoned"
@@ -703,6 +721,30 @@ func (e OutputPageSource) Valid() bool {
 	}
 }
 
+// Defines values for OwnDispatchCapability.
+const (
+	OwnDispatchCapabilityActive   OwnDispatchCapability = "active"
+	OwnDispatchCapabilityFenced   OwnDispatchCapability = "fenced"
+	OwnDispatchCapabilityReported OwnDispatchCapability = "reported"
+	OwnDispatchCapabilitySettled  OwnDispatchCapability = "settled"
+)
+
+// Valid indicates whether the value is a known member of the OwnDispatchCapability enum.
+func (e OwnDispatchCapability) Valid() bool {
+	switch e {
+	case OwnDispatchCapabilityActive:
+		return true
+	case OwnDispatchCapabilityFenced:
+		return true
+	case OwnDispatchCapabilityReported:
+		return true
+	case OwnDispatchCapabilitySettled:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PeerRole.
 const (
 	PeerRoleHome   PeerRole = "home"
@@ -988,6 +1030,24 @@ func (e SentMessageState) Valid() bool {
 	case SentMessageStateAccepted:
 		return true
 	case SentMessageStateQueued:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SessionStatus.
+const (
+	SessionStatusClosed SessionStatus = "closed"
+	SessionStatusOpen   SessionStatus = "open"
+)
+
+// Valid indicates whether the value is a known member of the SessionStatus enum.
+func (e SessionStatus) Valid() bool {
+	switch e {
+	case SessionStatusClosed:
+		return true
+	case SessionStatusOpen:
 		return true
 	default:
 		return false
@@ -1369,6 +1429,66 @@ func (e VerificationReason) Valid() bool {
 	}
 }
 
+// Defines values for WorkerDispatchCapability.
+const (
+	WorkerDispatchCapabilityActive   WorkerDispatchCapability = "active"
+	WorkerDispatchCapabilityFenced   WorkerDispatchCapability = "fenced"
+	WorkerDispatchCapabilityReported WorkerDispatchCapability = "reported"
+	WorkerDispatchCapabilitySettled  WorkerDispatchCapability = "settled"
+)
+
+// Valid indicates whether the value is a known member of the WorkerDispatchCapability enum.
+func (e WorkerDispatchCapability) Valid() bool {
+	switch e {
+	case WorkerDispatchCapabilityActive:
+		return true
+	case WorkerDispatchCapabilityFenced:
+		return true
+	case WorkerDispatchCapabilityReported:
+		return true
+	case WorkerDispatchCapabilitySettled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkerRegisteredWorkerSecretState.
+const (
+	WorkerRegisteredWorkerSecretStateRevoked WorkerRegisteredWorkerSecretState = "revoked"
+)
+
+// Valid indicates whether the value is a known member of the WorkerRegisteredWorkerSecretState enum.
+func (e WorkerRegisteredWorkerSecretState) Valid() bool {
+	switch e {
+	case WorkerRegisteredWorkerSecretStateRevoked:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkerShownPresenceState.
+const (
+	Deaf    WorkerShownPresenceState = "deaf"
+	Offline WorkerShownPresenceState = "offline"
+	Online  WorkerShownPresenceState = "online"
+)
+
+// Valid indicates whether the value is a known member of the WorkerShownPresenceState enum.
+func (e WorkerShownPresenceState) Valid() bool {
+	switch e {
+	case Deaf:
+		return true
+	case Offline:
+		return true
+	case Online:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkerStartMode.
 const (
 	Headless WorkerStartMode = "headless"
@@ -1420,6 +1540,27 @@ func (e WorkerStartSetup) Valid() bool {
 	case WorkerStartSetupRun:
 		return true
 	case WorkerStartSetupSkip:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkerState.
+const (
+	WorkerStateActive   WorkerState = "active"
+	WorkerStateDraining WorkerState = "draining"
+	WorkerStateRevoked  WorkerState = "revoked"
+)
+
+// Valid indicates whether the value is a known member of the WorkerState enum.
+func (e WorkerState) Valid() bool {
+	switch e {
+	case WorkerStateActive:
+		return true
+	case WorkerStateDraining:
+		return true
+	case WorkerStateRevoked:
 		return true
 	default:
 		return false
@@ -1784,6 +1925,26 @@ type Dispatch struct {
 	TaskId    string        `json:"task_id"`
 }
 
+// DispatchCreate defines model for DispatchCreate.
+type DispatchCreate struct {
+	DryRun bool `json:"dry_run,omitempty"`
+
+	// Inject Write the preamble into the terminal; terminals only.
+	Inject  bool                  `json:"inject,omitempty"`
+	NoWait  bool                  `json:"no_wait,omitempty"`
+	Reports DispatchCreateReports `json:"reports,omitempty"`
+	RetryOf string                `json:"retry_of,omitempty"`
+
+	// TimeoutMs How long to wait until it is taken up; default 60000.
+	TimeoutMs int64 `json:"timeout_ms,omitempty"`
+
+	// To worker:NAME, worker:NAME@PEER or terminal:ID
+	To string `json:"to"`
+}
+
+// DispatchCreateReports defines model for DispatchCreate.Reports.
+type DispatchCreateReports string
+
 // DispatchDetail defines model for DispatchDetail.
 type DispatchDetail struct {
 	Dispatch    Dispatch     `json:"dispatch"`
@@ -1986,7 +2147,9 @@ type MessageOnlyDelivery string
 
 // MessageSend defines model for MessageSend.
 type MessageSend struct {
-	Body          string   `json:"body,omitempty"`
+	Body string `json:"body,omitempty"`
+
+	// DispatchId Of a worker_done; of any message of an attached worker that has several Dispatches.
 	DispatchId    string   `json:"dispatch_id,omitempty"`
 	FilesModified []string `json:"files_modified,omitempty"`
 	Milestone     string   `json:"milestone,omitempty"`
@@ -2096,6 +2259,33 @@ type OutputTranscript struct {
 	ReturnedMessageCount int                 `json:"returned_message_count"`
 }
 
+// OwnDispatch defines model for OwnDispatch.
+type OwnDispatch struct {
+	// BackendCtx What the worker keeps with the session; null for nothing.
+	BackendCtx json.RawMessage       `json:"backend_ctx"`
+	Capability OwnDispatchCapability `json:"capability"`
+
+	// Delivered A check has returned its session_start. If not, it comes by mail: do not begin it before.
+	Delivered  bool   `json:"delivered"`
+	DispatchId string `json:"dispatch_id"`
+
+	// Payload That of its session_start.
+	Payload   json.RawMessage `json:"payload"`
+	RunId     string          `json:"run_id"`
+	SessionId string          `json:"session_id"`
+	TakenUp   bool            `json:"taken_up"`
+	TaskId    string          `json:"task_id"`
+}
+
+// OwnDispatchCapability defines model for OwnDispatch.Capability.
+type OwnDispatchCapability string
+
+// OwnDispatchPage defines model for OwnDispatchPage.
+type OwnDispatchPage struct {
+	Dispatches []OwnDispatch `json:"dispatches"`
+	NextCursor *string       `json:"next_cursor"`
+}
+
 // Peer defines model for Peer.
 type Peer struct {
 	Addresses   []string  `json:"addresses"`
@@ -2158,6 +2348,23 @@ type PeerPage struct {
 type PeerResult struct {
 	Mutation Mutation `json:"mutation"`
 	Peer     Peer     `json:"peer"`
+}
+
+// Presence defines model for Presence.
+type Presence struct {
+	// Dispatches What the worker works on now.
+	Dispatches []string `json:"dispatches,omitempty"`
+
+	// Usage What that has cost so far, at most 4 KiB as JSON.
+	Usage json.RawMessage `json:"usage,omitempty"`
+}
+
+// PresenceResult defines model for PresenceResult.
+type PresenceResult struct {
+	At string `json:"at"`
+
+	// Dispatches Those named that are the worker's and have not ended.
+	Dispatches []string `json:"dispatches"`
 }
 
 // Problem defines model for Problem.
@@ -2376,6 +2583,45 @@ type Server struct {
 	PeerId *string `json:"peer_id"`
 }
 
+// Session defines model for Session.
+type Session struct {
+	// BackendCtx The worker's own words; null for none.
+	BackendCtx json.RawMessage `json:"backend_ctx"`
+	DispatchId string          `json:"dispatch_id"`
+
+	// Metadata What the start said.
+	Metadata json.RawMessage `json:"metadata"`
+
+	// Orchestrator The mailbox that the work is reported to.
+	Orchestrator string        `json:"orchestrator"`
+	SessionId    string        `json:"session_id"`
+	Status       SessionStatus `json:"status"`
+	UpdatedAt    string        `json:"updated_at"`
+
+	// Worker The identity of an attached worker; null for one that the hub started.
+	Worker *string `json:"worker"`
+}
+
+// SessionStatus defines model for Session.Status.
+type SessionStatus string
+
+// SessionOnly defines model for SessionOnly.
+type SessionOnly struct {
+	Session Session `json:"session"`
+}
+
+// SessionResult defines model for SessionResult.
+type SessionResult struct {
+	Mutation Mutation `json:"mutation"`
+	Session  Session  `json:"session"`
+}
+
+// SessionUpdate defines model for SessionUpdate.
+type SessionUpdate struct {
+	// BackendCtx Any JSON, at most 64 KiB when written without white space and escapes; null clears.
+	BackendCtx json.RawMessage `json:"backend_ctx"`
+}
+
 // Setup defines model for Setup.
 type Setup struct {
 	Effective string `json:"effective"`
@@ -2397,14 +2643,20 @@ type SetupState string
 
 // StartReceipt defines model for StartReceipt.
 type StartReceipt struct {
-	Defaults          []Default         `json:"defaults"`
-	DispatchId        string            `json:"dispatch_id"`
-	DispatchState     DispatchState     `json:"dispatch_state"`
-	Effects           []Resource        `json:"effects"`
-	FailedStage       *string           `json:"failed_stage"`
-	LastError         *string           `json:"last_error"`
-	Mutation          Mutation          `json:"mutation"`
-	NextCommands      Commands          `json:"next_commands"`
+	Defaults      []Default     `json:"defaults"`
+	DispatchId    string        `json:"dispatch_id"`
+	DispatchState DispatchState `json:"dispatch_state"`
+
+	// DryRun Nothing was begun: dispatch_id is empty.
+	DryRun       bool       `json:"dry_run,omitempty"`
+	Effects      []Resource `json:"effects"`
+	FailedStage  *string    `json:"failed_stage"`
+	LastError    *string    `json:"last_error"`
+	Mutation     Mutation   `json:"mutation"`
+	NextCommands Commands   `json:"next_commands"`
+
+	// Preamble How that worker is told to report.
+	Preamble          string            `json:"preamble,omitempty"`
 	ReadinessSource   *string           `json:"readiness_source"`
 	ResidualResources []Resource        `json:"residual_resources"`
 	RunId             string            `json:"run_id"`
@@ -2415,6 +2667,9 @@ type StartReceipt struct {
 	TaskId            string            `json:"task_id"`
 	TimeoutMs         int64             `json:"timeout_ms"`
 	Warnings          []string          `json:"warnings"`
+
+	// Worker The attached worker that the Dispatch was given to.
+	Worker string `json:"worker,omitempty"`
 }
 
 // StartReceiptState defines model for StartReceipt.State.
@@ -2817,6 +3072,90 @@ type WaitFailure struct {
 	Problem Problem `json:"problem"`
 }
 
+// WorkerDispatch defines model for WorkerDispatch.
+type WorkerDispatch struct {
+	// Capability fenced: a stop was asked for, or its home has ended it
+	Capability WorkerDispatchCapability `json:"capability"`
+	DispatchId string                   `json:"dispatch_id"`
+	RunId      string                   `json:"run_id"`
+	SessionId  string                   `json:"session_id"`
+	TakenUp    bool                     `json:"taken_up"`
+	TaskId     string                   `json:"task_id"`
+}
+
+// WorkerDispatchCapability fenced: a stop was asked for, or its home has ended it
+type WorkerDispatchCapability string
+
+// WorkerIdentity defines model for WorkerIdentity.
+type WorkerIdentity struct {
+	CreatedAt string `json:"created_at"`
+
+	// Generation Counts the loops that have taken the mailbox.
+	Generation int64       `json:"generation"`
+	Name       string      `json:"name"`
+	State      WorkerState `json:"state"`
+	WorkerId   string      `json:"worker_id"`
+}
+
+// WorkerPage defines model for WorkerPage.
+type WorkerPage struct {
+	NextCursor *string       `json:"next_cursor"`
+	Workers    []WorkerShown `json:"workers"`
+}
+
+// WorkerRegister defines model for WorkerRegister.
+type WorkerRegister struct {
+	Name string `json:"name"`
+}
+
+// WorkerRegistered defines model for WorkerRegistered.
+type WorkerRegistered struct {
+	Mutation Mutation `json:"mutation"`
+	Worker   struct {
+		CreatedAt   string                            `json:"created_at"`
+		Generation  int64                             `json:"generation"`
+		Name        string                            `json:"name"`
+		SecretState WorkerRegisteredWorkerSecretState `json:"secret_state,omitempty"`
+		State       WorkerState                       `json:"state"`
+
+		// Token whw_…; null once it is revoked, see secret_state
+		Token    *string `json:"token"`
+		WorkerId string  `json:"worker_id"`
+	} `json:"worker"`
+}
+
+// WorkerRegisteredWorkerSecretState defines model for WorkerRegistered.Worker.SecretState.
+type WorkerRegisteredWorkerSecretState string
+
+// WorkerResult defines model for WorkerResult.
+type WorkerResult struct {
+	Mutation Mutation       `json:"mutation"`
+	Worker   WorkerIdentity `json:"worker"`
+}
+
+// WorkerShown defines model for WorkerShown.
+type WorkerShown struct {
+	CreatedAt string `json:"created_at"`
+
+	// Dispatches The first 20 that have not ended.
+	Dispatches     []WorkerDispatch `json:"dispatches"`
+	Generation     int64            `json:"generation"`
+	MoreDispatches bool             `json:"more_dispatches"`
+	Name           string           `json:"name"`
+	Presence       struct {
+		AgeMs *int64  `json:"age_ms"`
+		At    *string `json:"at"`
+
+		// State online: it waits on its mailbox; deaf: it says that it lives, and does not wait
+		State WorkerShownPresenceState `json:"state"`
+	} `json:"presence"`
+	State    WorkerState `json:"state"`
+	WorkerId string      `json:"worker_id"`
+}
+
+// WorkerShownPresenceState online: it waits on its mailbox; deaf: it says that it lives, and does not wait
+type WorkerShownPresenceState string
+
 // WorkerStart defines model for WorkerStart.
 type WorkerStart struct {
 	Agent   string `json:"agent,omitempty"`
@@ -2860,6 +3199,9 @@ type WorkerStartReports string
 
 // WorkerStartSetup defines model for WorkerStart.Setup.
 type WorkerStartSetup string
+
+// WorkerState defines model for WorkerState.
+type WorkerState string
 
 // WorkerStop defines model for WorkerStop.
 type WorkerStop struct {
@@ -3024,6 +3366,9 @@ type MessageParam = string
 // RunParam defines model for RunParam.
 type RunParam = string
 
+// SessionParam defines model for SessionParam.
+type SessionParam = string
+
 // TaskParam defines model for TaskParam.
 type TaskParam = string
 
@@ -3032,6 +3377,9 @@ type TerminalParam = string
 
 // WaitMS defines model for WaitMS.
 type WaitMS = int64
+
+// WorkerParam defines model for WorkerParam.
+type WorkerParam = string
 
 // TestAgentParams defines parameters for TestAgent.
 type TestAgentParams struct {
@@ -3090,6 +3438,9 @@ type StopWorkerParams struct {
 type CheckMailboxParams struct {
 	// IdempotencyKey req_… and 26 characters.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// WavehubGeneration Of an attached worker's loop, as attach returned it: a former loop is consumer_fenced. Absent: the present one.
+	WavehubGeneration *int64 `json:"Wavehub-Generation,omitempty"`
 }
 
 // ListMailboxParams defines parameters for ListMailbox.
@@ -3213,6 +3564,12 @@ type StartRunWorkerParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// UpdateSessionParams defines parameters for UpdateSession.
+type UpdateSessionParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // UpdateTaskParams defines parameters for UpdateTask.
 type UpdateTaskParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -3220,6 +3577,12 @@ type UpdateTaskParams struct {
 
 	// IfMatch ETags of this Task.
 	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// CreateDispatchParams defines parameters for CreateDispatch.
+type CreateDispatchParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // StartWorkerParams defines parameters for StartWorker.
@@ -3290,6 +3653,44 @@ type WaitTerminalParams struct {
 
 // WaitTerminalParamsFor defines parameters for WaitTerminal.
 type WaitTerminalParamsFor string
+
+// ListWorkersParams defines parameters for ListWorkers.
+type ListWorkersParams struct {
+	// Cursor next_cursor of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// RegisterWorkerParams defines parameters for RegisterWorker.
+type RegisterWorkerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AttachWorkerParams defines parameters for AttachWorker.
+type AttachWorkerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListOwnDispatchesParams defines parameters for ListOwnDispatches.
+type ListOwnDispatchesParams struct {
+	// Cursor next_cursor of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// DrainWorkerParams defines parameters for DrainWorker.
+type DrainWorkerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RevokeWorkerParams defines parameters for RevokeWorker.
+type RevokeWorkerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
 
 // ListWorktreesParams defines parameters for ListWorktrees.
 type ListWorktreesParams struct {
@@ -3363,8 +3764,14 @@ type CreateTaskJSONRequestBody = TaskCreate
 // StartRunWorkerJSONRequestBody defines body for StartRunWorker for application/json ContentType.
 type StartRunWorkerJSONRequestBody = TaskStart
 
+// UpdateSessionJSONRequestBody defines body for UpdateSession for application/json ContentType.
+type UpdateSessionJSONRequestBody = SessionUpdate
+
 // UpdateTaskJSONRequestBody defines body for UpdateTask for application/json ContentType.
 type UpdateTaskJSONRequestBody = TaskUpdate
+
+// CreateDispatchJSONRequestBody defines body for CreateDispatch for application/json ContentType.
+type CreateDispatchJSONRequestBody = DispatchCreate
 
 // StartWorkerJSONRequestBody defines body for StartWorker for application/json ContentType.
 type StartWorkerJSONRequestBody = WorkerStart
@@ -3377,6 +3784,21 @@ type CloseTerminalJSONRequestBody = TerminalClose
 
 // SendTerminalJSONRequestBody defines body for SendTerminal for application/json ContentType.
 type SendTerminalJSONRequestBody = TerminalSend
+
+// RegisterWorkerJSONRequestBody defines body for RegisterWorker for application/json ContentType.
+type RegisterWorkerJSONRequestBody = WorkerRegister
+
+// AttachWorkerJSONRequestBody defines body for AttachWorker for application/json ContentType.
+type AttachWorkerJSONRequestBody = Empty
+
+// PutPresenceJSONRequestBody defines body for PutPresence for application/json ContentType.
+type PutPresenceJSONRequestBody = Presence
+
+// DrainWorkerJSONRequestBody defines body for DrainWorker for application/json ContentType.
+type DrainWorkerJSONRequestBody = Empty
+
+// RevokeWorkerJSONRequestBody defines body for RevokeWorker for application/json ContentType.
+type RevokeWorkerJSONRequestBody = Empty
 
 // CreateWorktreeJSONRequestBody defines body for CreateWorktree for application/json ContentType.
 type CreateWorktreeJSONRequestBody = WorktreeCreate
@@ -3619,6 +4041,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/mailboxes/{box}/messages (the `ListMailbox` operationId).
 	ListMailbox(ctx context.Context, box BoxParam, params *ListMailboxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// StreamMailbox Wake-ups as server-sent events, without content; check for the mail.
+	//
+	// An event named mail, with data {}, says that mail waits or has come; one comes at once if some waits. A comment every 10 s says that the hub lives. Consumes nothing and is nobody's waiter.
+	//
+	// Corresponds with GET /v1/mailboxes/{box}/stream (the `StreamMailbox` operationId).
+	StreamMailbox(ctx context.Context, box BoxParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SendMessageWithBody Send a message or a report, or ask a question.
 	//
 	// A Dispatch's credential decides sender and recipient: to is refused. Reports (worker_done) need task_id, dispatch_id and outcome. A question waits for its answer with GET …/answer.
@@ -3830,6 +4259,25 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
 	StartRunWorker(ctx context.Context, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetSession What a worker of this hub keeps between the Dispatches of one piece of work.
+	//
+	// Corresponds with GET /v1/sessions/{session} (the `GetSession` operationId).
+	GetSession(ctx context.Context, session SessionParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSessionWithBody Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+	UpdateSessionWithBody(ctx context.Context, session SessionParam, params *UpdateSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSession Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+	UpdateSession(ctx context.Context, session SessionParam, params *UpdateSessionParams, body UpdateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetTask One Task.
 	//
 	// Corresponds with GET /v1/tasks/{task} (the `GetTask` operationId).
@@ -3852,6 +4300,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
 	UpdateTask(ctx context.Context, task TaskParam, params *UpdateTaskParams, body UpdateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDispatchWithBody Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+	//
+	// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+	CreateDispatchWithBody(ctx context.Context, task TaskParam, params *CreateDispatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDispatch Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+	//
+	// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+	CreateDispatch(ctx context.Context, task TaskParam, params *CreateDispatchParams, body CreateDispatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// StartWorkerWithBody Start a worker for the Task and wait until it is ready, failed or unknown.
 	//
@@ -3949,6 +4415,90 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
 	WaitTerminal(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListWorkers Identities of attached workers, newest first, with their presence and what they have.
+	//
+	// Corresponds with GET /v1/workers (the `ListWorkers` operationId).
+	ListWorkers(ctx context.Context, params *ListWorkersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RegisterWorkerWithBody Mint the identity of an attached worker, with its token.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+	RegisterWorkerWithBody(ctx context.Context, params *RegisterWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RegisterWorker Mint the identity of an attached worker, with its token.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+	RegisterWorker(ctx context.Context, params *RegisterWorkerParams, body RegisterWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AttachWorkerWithBody Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+	AttachWorkerWithBody(ctx context.Context, params *AttachWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AttachWorker Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+	AttachWorker(ctx context.Context, params *AttachWorkerParams, body AttachWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListOwnDispatches The worker's live Dispatches, oldest first, with their session_start and backend_ctx.
+	//
+	// Corresponds with GET /v1/workers/self/dispatches (the `ListOwnDispatches` operationId).
+	ListOwnDispatches(ctx context.Context, params *ListOwnDispatchesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutPresenceWithBody Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+	PutPresenceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutPresence Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+	PutPresence(ctx context.Context, body PutPresenceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DrainWorkerWithBody Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+	DrainWorkerWithBody(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DrainWorker Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+	DrainWorker(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, body DrainWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeWorkerWithBody Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+	RevokeWorkerWithBody(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeWorker Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+	RevokeWorker(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, body RevokeWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWorktrees Worktrees that this hub made.
 	//
@@ -4378,6 +4928,23 @@ func (c *Client) CheckMailbox(ctx context.Context, box BoxParam, params *CheckMa
 // Corresponds with GET /v1/mailboxes/{box}/messages (the `ListMailbox` operationId).
 func (c *Client) ListMailbox(ctx context.Context, box BoxParam, params *ListMailboxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListMailboxRequest(c.Server, box, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StreamMailbox Wake-ups as server-sent events, without content; check for the mail.
+//
+// An event named mail, with data {}, says that mail waits or has come; one comes at once if some waits. A comment every 10 s says that the hub lives. Consumes nothing and is nobody's waiter.
+//
+// Corresponds with GET /v1/mailboxes/{box}/stream (the `StreamMailbox` operationId).
+func (c *Client) StreamMailbox(ctx context.Context, box BoxParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStreamMailboxRequest(c.Server, box)
 	if err != nil {
 		return nil, err
 	}
@@ -4909,6 +5476,55 @@ func (c *Client) StartRunWorker(ctx context.Context, run RunParam, params *Start
 	return c.Client.Do(req)
 }
 
+// GetSession What a worker of this hub keeps between the Dispatches of one piece of work.
+//
+// Corresponds with GET /v1/sessions/{session} (the `GetSession` operationId).
+func (c *Client) GetSession(ctx context.Context, session SessionParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSessionRequest(c.Server, session)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSessionWithBody Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+func (c *Client) UpdateSessionWithBody(ctx context.Context, session SessionParam, params *UpdateSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSessionRequestWithBody(c.Server, session, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSession Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+func (c *Client) UpdateSession(ctx context.Context, session SessionParam, params *UpdateSessionParams, body UpdateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSessionRequest(c.Server, session, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetTask One Task.
 //
 // Corresponds with GET /v1/tasks/{task} (the `GetTask` operationId).
@@ -4952,6 +5568,44 @@ func (c *Client) UpdateTaskWithBody(ctx context.Context, task TaskParam, params 
 // Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
 func (c *Client) UpdateTask(ctx context.Context, task TaskParam, params *UpdateTaskParams, body UpdateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateTaskRequest(c.Server, task, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDispatchWithBody Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+//
+// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+func (c *Client) CreateDispatchWithBody(ctx context.Context, task TaskParam, params *CreateDispatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDispatchRequestWithBody(c.Server, task, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDispatch Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+//
+// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+func (c *Client) CreateDispatch(ctx context.Context, task TaskParam, params *CreateDispatchParams, body CreateDispatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDispatchRequest(c.Server, task, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5179,6 +5833,210 @@ func (c *Client) ReadScreen(ctx context.Context, terminal TerminalParam, params 
 // Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
 func (c *Client) WaitTerminal(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewWaitTerminalRequest(c.Server, terminal, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListWorkers Identities of attached workers, newest first, with their presence and what they have.
+//
+// Corresponds with GET /v1/workers (the `ListWorkers` operationId).
+func (c *Client) ListWorkers(ctx context.Context, params *ListWorkersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWorkersRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RegisterWorkerWithBody Mint the identity of an attached worker, with its token.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+func (c *Client) RegisterWorkerWithBody(ctx context.Context, params *RegisterWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRegisterWorkerRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RegisterWorker Mint the identity of an attached worker, with its token.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+func (c *Client) RegisterWorker(ctx context.Context, params *RegisterWorkerParams, body RegisterWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRegisterWorkerRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AttachWorkerWithBody Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+func (c *Client) AttachWorkerWithBody(ctx context.Context, params *AttachWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAttachWorkerRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AttachWorker Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+func (c *Client) AttachWorker(ctx context.Context, params *AttachWorkerParams, body AttachWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAttachWorkerRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListOwnDispatches The worker's live Dispatches, oldest first, with their session_start and backend_ctx.
+//
+// Corresponds with GET /v1/workers/self/dispatches (the `ListOwnDispatches` operationId).
+func (c *Client) ListOwnDispatches(ctx context.Context, params *ListOwnDispatchesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOwnDispatchesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutPresenceWithBody Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+func (c *Client) PutPresenceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutPresenceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutPresence Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+func (c *Client) PutPresence(ctx context.Context, body PutPresenceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutPresenceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DrainWorkerWithBody Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+func (c *Client) DrainWorkerWithBody(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDrainWorkerRequestWithBody(c.Server, worker, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DrainWorker Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+func (c *Client) DrainWorker(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, body DrainWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDrainWorkerRequest(c.Server, worker, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeWorkerWithBody Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+func (c *Client) RevokeWorkerWithBody(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeWorkerRequestWithBody(c.Server, worker, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeWorker Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+func (c *Client) RevokeWorker(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, body RevokeWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeWorkerRequest(c.Server, worker, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6040,6 +6898,17 @@ func NewCheckMailboxRequestWithBody(server string, box BoxParam, params *CheckMa
 
 		req.Header.Set("Idempotency-Key", headerParam0)
 
+		if params.WavehubGeneration != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Wavehub-Generation", *params.WavehubGeneration, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Wavehub-Generation", headerParam1)
+		}
+
 	}
 
 	return req, nil
@@ -6120,6 +6989,40 @@ func NewListMailboxRequest(server string, box BoxParam, params *ListMailboxParam
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewStreamMailboxRequest constructs an http.Request for the StreamMailbox method
+func NewStreamMailboxRequest(server string, box BoxParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "box", box, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/mailboxes/%s/stream", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -7232,6 +8135,100 @@ func NewStartRunWorkerRequestWithBody(server string, run RunParam, params *Start
 	return req, nil
 }
 
+// NewGetSessionRequest constructs an http.Request for the GetSession method
+func NewGetSessionRequest(server string, session SessionParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session", session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateSessionRequest calls the generic UpdateSession builder with application/json body
+func NewUpdateSessionRequest(server string, session SessionParam, params *UpdateSessionParams, body UpdateSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateSessionRequestWithBody(server, session, params, "application/json", bodyReader)
+}
+
+// NewUpdateSessionRequestWithBody constructs an http.Request for the UpdateSession method, with any body, and a specified content type
+func NewUpdateSessionRequestWithBody(server string, session SessionParam, params *UpdateSessionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session", session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sessions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewGetTaskRequest constructs an http.Request for the GetTask method
 func NewGetTaskRequest(server string, task TaskParam) (*http.Request, error) {
 	var err error
@@ -7331,6 +8328,66 @@ func NewUpdateTaskRequestWithBody(server string, task TaskParam, params *UpdateT
 
 			req.Header.Set("If-Match", headerParam1)
 		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateDispatchRequest calls the generic CreateDispatch builder with application/json body
+func NewCreateDispatchRequest(server string, task TaskParam, params *CreateDispatchParams, body CreateDispatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateDispatchRequestWithBody(server, task, params, "application/json", bodyReader)
+}
+
+// NewCreateDispatchRequestWithBody constructs an http.Request for the CreateDispatch method, with any body, and a specified content type
+func NewCreateDispatchRequestWithBody(server string, task TaskParam, params *CreateDispatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "task", task, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tasks/%s/dispatches", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
 
 	}
 
@@ -7881,6 +8938,388 @@ func NewWaitTerminalRequest(server string, terminal TerminalParam, params *WaitT
 	return req, nil
 }
 
+// NewListWorkersRequest constructs an http.Request for the ListWorkers method
+func NewListWorkersRequest(server string, params *ListWorkersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRegisterWorkerRequest calls the generic RegisterWorker builder with application/json body
+func NewRegisterWorkerRequest(server string, params *RegisterWorkerParams, body RegisterWorkerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRegisterWorkerRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewRegisterWorkerRequestWithBody constructs an http.Request for the RegisterWorker method, with any body, and a specified content type
+func NewRegisterWorkerRequestWithBody(server string, params *RegisterWorkerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewAttachWorkerRequest calls the generic AttachWorker builder with application/json body
+func NewAttachWorkerRequest(server string, params *AttachWorkerParams, body AttachWorkerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAttachWorkerRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAttachWorkerRequestWithBody constructs an http.Request for the AttachWorker method, with any body, and a specified content type
+func NewAttachWorkerRequestWithBody(server string, params *AttachWorkerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers/self/attach")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewListOwnDispatchesRequest constructs an http.Request for the ListOwnDispatches method
+func NewListOwnDispatchesRequest(server string, params *ListOwnDispatchesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers/self/dispatches")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutPresenceRequest calls the generic PutPresence builder with application/json body
+func NewPutPresenceRequest(server string, body PutPresenceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutPresenceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPutPresenceRequestWithBody constructs an http.Request for the PutPresence method, with any body, and a specified content type
+func NewPutPresenceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers/self/presence")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDrainWorkerRequest calls the generic DrainWorker builder with application/json body
+func NewDrainWorkerRequest(server string, worker WorkerParam, params *DrainWorkerParams, body DrainWorkerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDrainWorkerRequestWithBody(server, worker, params, "application/json", bodyReader)
+}
+
+// NewDrainWorkerRequestWithBody constructs an http.Request for the DrainWorker method, with any body, and a specified content type
+func NewDrainWorkerRequestWithBody(server string, worker WorkerParam, params *DrainWorkerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "worker", worker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers/%s/drain", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewRevokeWorkerRequest calls the generic RevokeWorker builder with application/json body
+func NewRevokeWorkerRequest(server string, worker WorkerParam, params *RevokeWorkerParams, body RevokeWorkerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRevokeWorkerRequestWithBody(server, worker, params, "application/json", bodyReader)
+}
+
+// NewRevokeWorkerRequestWithBody constructs an http.Request for the RevokeWorker method, with any body, and a specified content type
+func NewRevokeWorkerRequestWithBody(server string, worker WorkerParam, params *RevokeWorkerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "worker", worker, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/workers/%s/revoke", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewListWorktreesRequest constructs an http.Request for the ListWorktrees method
 func NewListWorktreesRequest(server string, params *ListWorktreesParams) (*http.Request, error) {
 	var err error
@@ -8329,6 +9768,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/mailboxes/{box}/messages (the `ListMailbox` operationId).
 	ListMailboxWithResponse(ctx context.Context, box BoxParam, params *ListMailboxParams, reqEditors ...RequestEditorFn) (*ListMailboxResponse, error)
 
+	// StreamMailboxWithResponse Wake-ups as server-sent events, without content; check for the mail.
+	//
+	// An event named mail, with data {}, says that mail waits or has come; one comes at once if some waits. A comment every 10 s says that the hub lives. Consumes nothing and is nobody's waiter.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/mailboxes/{box}/stream (the `StreamMailbox` operationId).
+	StreamMailboxWithResponse(ctx context.Context, box BoxParam, reqEditors ...RequestEditorFn) (*StreamMailboxResponse, error)
+
 	// SendMessageWithBodyWithResponse Send a message or a report, or ask a question.
 	//
 	// A Dispatch's credential decides sender and recipient: to is refused. Reports (worker_done) need task_id, dispatch_id and outcome. A question waits for its answer with GET …/answer.
@@ -8562,6 +10010,27 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/runs/{run}/workers (the `StartRunWorker` operationId).
 	StartRunWorkerWithResponse(ctx context.Context, run RunParam, params *StartRunWorkerParams, body StartRunWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*StartRunWorkerResponse, error)
 
+	// GetSessionWithResponse What a worker of this hub keeps between the Dispatches of one piece of work.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/sessions/{session} (the `GetSession` operationId).
+	GetSessionWithResponse(ctx context.Context, session SessionParam, reqEditors ...RequestEditorFn) (*GetSessionResponse, error)
+
+	// UpdateSessionWithBodyWithResponse Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+	UpdateSessionWithBodyWithResponse(ctx context.Context, session SessionParam, params *UpdateSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSessionResponse, error)
+
+	// UpdateSessionWithResponse Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+	UpdateSessionWithResponse(ctx context.Context, session SessionParam, params *UpdateSessionParams, body UpdateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSessionResponse, error)
+
 	// GetTaskWithResponse One Task.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -8586,6 +10055,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PATCH /v1/tasks/{task} (the `UpdateTask` operationId).
 	UpdateTaskWithResponse(ctx context.Context, task TaskParam, params *UpdateTaskParams, body UpdateTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateTaskResponse, error)
+
+	// CreateDispatchWithBodyWithResponse Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+	//
+	// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+	CreateDispatchWithBodyWithResponse(ctx context.Context, task TaskParam, params *CreateDispatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDispatchResponse, error)
+
+	// CreateDispatchWithResponse Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+	//
+	// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+	CreateDispatchWithResponse(ctx context.Context, task TaskParam, params *CreateDispatchParams, body CreateDispatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDispatchResponse, error)
 
 	// StartWorkerWithBodyWithResponse Start a worker for the Task and wait until it is ready, failed or unknown.
 	//
@@ -8693,6 +10180,94 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
 	WaitTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*WaitTerminalResponse, error)
+
+	// ListWorkersWithResponse Identities of attached workers, newest first, with their presence and what they have.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/workers (the `ListWorkers` operationId).
+	ListWorkersWithResponse(ctx context.Context, params *ListWorkersParams, reqEditors ...RequestEditorFn) (*ListWorkersResponse, error)
+
+	// RegisterWorkerWithBodyWithResponse Mint the identity of an attached worker, with its token.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+	RegisterWorkerWithBodyWithResponse(ctx context.Context, params *RegisterWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RegisterWorkerResponse, error)
+
+	// RegisterWorkerWithResponse Mint the identity of an attached worker, with its token.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+	RegisterWorkerWithResponse(ctx context.Context, params *RegisterWorkerParams, body RegisterWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*RegisterWorkerResponse, error)
+
+	// AttachWorkerWithBodyWithResponse Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+	AttachWorkerWithBodyWithResponse(ctx context.Context, params *AttachWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AttachWorkerResponse, error)
+
+	// AttachWorkerWithResponse Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+	AttachWorkerWithResponse(ctx context.Context, params *AttachWorkerParams, body AttachWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*AttachWorkerResponse, error)
+
+	// ListOwnDispatchesWithResponse The worker's live Dispatches, oldest first, with their session_start and backend_ctx.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/workers/self/dispatches (the `ListOwnDispatches` operationId).
+	ListOwnDispatchesWithResponse(ctx context.Context, params *ListOwnDispatchesParams, reqEditors ...RequestEditorFn) (*ListOwnDispatchesResponse, error)
+
+	// PutPresenceWithBodyWithResponse Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+	PutPresenceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutPresenceResponse, error)
+
+	// PutPresenceWithResponse Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+	//
+	// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+	PutPresenceWithResponse(ctx context.Context, body PutPresenceJSONRequestBody, reqEditors ...RequestEditorFn) (*PutPresenceResponse, error)
+
+	// DrainWorkerWithBodyWithResponse Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+	DrainWorkerWithBodyWithResponse(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DrainWorkerResponse, error)
+
+	// DrainWorkerWithResponse Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+	DrainWorkerWithResponse(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, body DrainWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*DrainWorkerResponse, error)
+
+	// RevokeWorkerWithBodyWithResponse Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+	RevokeWorkerWithBodyWithResponse(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeWorkerResponse, error)
+
+	// RevokeWorkerWithResponse Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+	RevokeWorkerWithResponse(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, body RevokeWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeWorkerResponse, error)
 
 	// ListWorktreesWithResponse Worktrees that this hub made.
 	//
@@ -9534,6 +11109,47 @@ func (r ListMailboxResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListMailboxResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type StreamMailboxResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r StreamMailboxResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r StreamMailboxResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StreamMailboxResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StreamMailboxResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StreamMailboxResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10562,6 +12178,102 @@ func (r StartRunWorkerResponse) ContentType() string {
 	return ""
 }
 
+type GetSessionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SessionOnly
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSessionResponse) GetJSON200() *SessionOnly {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetSessionResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSessionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSessionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSessionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSessionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateSessionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SessionResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateSessionResponse) GetJSON200() *SessionResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r UpdateSessionResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateSessionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateSessionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateSessionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateSessionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetTaskResponse200Headers the declared response headers of an HTTP 200 response for GetTask
 type GetTaskResponse200Headers struct {
 	ETag string
@@ -10666,6 +12378,68 @@ func (r UpdateTaskResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateTaskResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateDispatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StartReceipt
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *StartReceipt
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *StartReceipt
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateDispatchResponse) GetJSON200() *StartReceipt {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateDispatchResponse) GetJSON201() *StartReceipt {
+	return r.JSON201
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CreateDispatchResponse) GetJSON202() *StartReceipt {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateDispatchResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateDispatchResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateDispatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateDispatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateDispatchResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11126,6 +12900,342 @@ func (r WaitTerminalResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r WaitTerminalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListWorkersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkerPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListWorkersResponse) GetJSON200() *WorkerPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListWorkersResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListWorkersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListWorkersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListWorkersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListWorkersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RegisterWorkerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WorkerRegistered
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r RegisterWorkerResponse) GetJSON201() *WorkerRegistered {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RegisterWorkerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RegisterWorkerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RegisterWorkerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RegisterWorkerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RegisterWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AttachWorkerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AttachWorkerResponse) GetJSON200() *WorkerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AttachWorkerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AttachWorkerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AttachWorkerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AttachWorkerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AttachWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListOwnDispatchesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OwnDispatchPage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListOwnDispatchesResponse) GetJSON200() *OwnDispatchPage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListOwnDispatchesResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListOwnDispatchesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOwnDispatchesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOwnDispatchesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListOwnDispatchesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutPresenceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PresenceResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutPresenceResponse) GetJSON200() *PresenceResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutPresenceResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutPresenceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutPresenceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutPresenceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutPresenceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DrainWorkerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DrainWorkerResponse) GetJSON200() *WorkerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DrainWorkerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DrainWorkerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DrainWorkerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DrainWorkerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DrainWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RevokeWorkerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RevokeWorkerResponse) GetJSON200() *WorkerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RevokeWorkerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeWorkerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeWorkerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeWorkerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeWorkerResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11652,6 +13762,21 @@ func (c *ClientWithResponses) ListMailboxWithResponse(ctx context.Context, box B
 	return ParseListMailboxResponse(rsp)
 }
 
+// StreamMailboxWithResponse Wake-ups as server-sent events, without content; check for the mail.
+//
+// An event named mail, with data {}, says that mail waits or has come; one comes at once if some waits. A comment every 10 s says that the hub lives. Consumes nothing and is nobody's waiter.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/mailboxes/{box}/stream (the `StreamMailbox` operationId).
+func (c *ClientWithResponses) StreamMailboxWithResponse(ctx context.Context, box BoxParam, reqEditors ...RequestEditorFn) (*StreamMailboxResponse, error) {
+	rsp, err := c.StreamMailbox(ctx, box, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStreamMailboxResponse(rsp)
+}
+
 // SendMessageWithBodyWithResponse Send a message or a report, or ask a question.
 //
 // A Dispatch's credential decides sender and recipient: to is refused. Reports (worker_done) need task_id, dispatch_id and outcome. A question waits for its answer with GET …/answer.
@@ -12071,6 +14196,45 @@ func (c *ClientWithResponses) StartRunWorkerWithResponse(ctx context.Context, ru
 	return ParseStartRunWorkerResponse(rsp)
 }
 
+// GetSessionWithResponse What a worker of this hub keeps between the Dispatches of one piece of work.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/sessions/{session} (the `GetSession` operationId).
+func (c *ClientWithResponses) GetSessionWithResponse(ctx context.Context, session SessionParam, reqEditors ...RequestEditorFn) (*GetSessionResponse, error) {
+	rsp, err := c.GetSession(ctx, session, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSessionResponse(rsp)
+}
+
+// UpdateSessionWithBodyWithResponse Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+func (c *ClientWithResponses) UpdateSessionWithBodyWithResponse(ctx context.Context, session SessionParam, params *UpdateSessionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSessionResponse, error) {
+	rsp, err := c.UpdateSessionWithBody(ctx, session, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSessionResponse(rsp)
+}
+
+// UpdateSessionWithResponse Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/sessions/{session} (the `UpdateSession` operationId).
+func (c *ClientWithResponses) UpdateSessionWithResponse(ctx context.Context, session SessionParam, params *UpdateSessionParams, body UpdateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSessionResponse, error) {
+	rsp, err := c.UpdateSession(ctx, session, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSessionResponse(rsp)
+}
+
 // GetTaskWithResponse One Task.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -12112,6 +14276,36 @@ func (c *ClientWithResponses) UpdateTaskWithResponse(ctx context.Context, task T
 		return nil, err
 	}
 	return ParseUpdateTaskResponse(rsp)
+}
+
+// CreateDispatchWithBodyWithResponse Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+//
+// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+func (c *ClientWithResponses) CreateDispatchWithBodyWithResponse(ctx context.Context, task TaskParam, params *CreateDispatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDispatchResponse, error) {
+	rsp, err := c.CreateDispatchWithBody(ctx, task, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDispatchResponse(rsp)
+}
+
+// CreateDispatchWithResponse Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+//
+// 201 with a receipt whose state is ready once the worker took it up, or starting: it is committed to the worker's mailbox and waits. 200 with dry_run, which changes nothing and is not recorded.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tasks/{task}/dispatches (the `CreateDispatch` operationId).
+func (c *ClientWithResponses) CreateDispatchWithResponse(ctx context.Context, task TaskParam, params *CreateDispatchParams, body CreateDispatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDispatchResponse, error) {
+	rsp, err := c.CreateDispatch(ctx, task, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDispatchResponse(rsp)
 }
 
 // StartWorkerWithBodyWithResponse Start a worker for the Task and wait until it is ready, failed or unknown.
@@ -12297,6 +14491,166 @@ func (c *ClientWithResponses) WaitTerminalWithResponse(ctx context.Context, term
 		return nil, err
 	}
 	return ParseWaitTerminalResponse(rsp)
+}
+
+// ListWorkersWithResponse Identities of attached workers, newest first, with their presence and what they have.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/workers (the `ListWorkers` operationId).
+func (c *ClientWithResponses) ListWorkersWithResponse(ctx context.Context, params *ListWorkersParams, reqEditors ...RequestEditorFn) (*ListWorkersResponse, error) {
+	rsp, err := c.ListWorkers(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListWorkersResponse(rsp)
+}
+
+// RegisterWorkerWithBodyWithResponse Mint the identity of an attached worker, with its token.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+func (c *ClientWithResponses) RegisterWorkerWithBodyWithResponse(ctx context.Context, params *RegisterWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RegisterWorkerResponse, error) {
+	rsp, err := c.RegisterWorkerWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRegisterWorkerResponse(rsp)
+}
+
+// RegisterWorkerWithResponse Mint the identity of an attached worker, with its token.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers (the `RegisterWorker` operationId).
+func (c *ClientWithResponses) RegisterWorkerWithResponse(ctx context.Context, params *RegisterWorkerParams, body RegisterWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*RegisterWorkerResponse, error) {
+	rsp, err := c.RegisterWorker(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRegisterWorkerResponse(rsp)
+}
+
+// AttachWorkerWithBodyWithResponse Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+func (c *ClientWithResponses) AttachWorkerWithBodyWithResponse(ctx context.Context, params *AttachWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AttachWorkerResponse, error) {
+	rsp, err := c.AttachWorkerWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAttachWorkerResponse(rsp)
+}
+
+// AttachWorkerWithResponse Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/self/attach (the `AttachWorker` operationId).
+func (c *ClientWithResponses) AttachWorkerWithResponse(ctx context.Context, params *AttachWorkerParams, body AttachWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*AttachWorkerResponse, error) {
+	rsp, err := c.AttachWorker(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAttachWorkerResponse(rsp)
+}
+
+// ListOwnDispatchesWithResponse The worker's live Dispatches, oldest first, with their session_start and backend_ctx.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/workers/self/dispatches (the `ListOwnDispatches` operationId).
+func (c *ClientWithResponses) ListOwnDispatchesWithResponse(ctx context.Context, params *ListOwnDispatchesParams, reqEditors ...RequestEditorFn) (*ListOwnDispatchesResponse, error) {
+	rsp, err := c.ListOwnDispatches(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOwnDispatchesResponse(rsp)
+}
+
+// PutPresenceWithBodyWithResponse Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+func (c *ClientWithResponses) PutPresenceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutPresenceResponse, error) {
+	rsp, err := c.PutPresenceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutPresenceResponse(rsp)
+}
+
+// PutPresenceWithResponse Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+//
+// State, not mail: the last one counts, it is kept in memory, makes no message and settles nothing. A Dispatch that it names is taken up.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/workers/self/presence (the `PutPresence` operationId).
+func (c *ClientWithResponses) PutPresenceWithResponse(ctx context.Context, body PutPresenceJSONRequestBody, reqEditors ...RequestEditorFn) (*PutPresenceResponse, error) {
+	rsp, err := c.PutPresence(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutPresenceResponse(rsp)
+}
+
+// DrainWorkerWithBodyWithResponse Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+func (c *ClientWithResponses) DrainWorkerWithBodyWithResponse(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DrainWorkerResponse, error) {
+	rsp, err := c.DrainWorkerWithBody(ctx, worker, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDrainWorkerResponse(rsp)
+}
+
+// DrainWorkerWithResponse Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/{worker}/drain (the `DrainWorker` operationId).
+func (c *ClientWithResponses) DrainWorkerWithResponse(ctx context.Context, worker WorkerParam, params *DrainWorkerParams, body DrainWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*DrainWorkerResponse, error) {
+	rsp, err := c.DrainWorker(ctx, worker, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDrainWorkerResponse(rsp)
+}
+
+// RevokeWorkerWithBodyWithResponse Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+func (c *ClientWithResponses) RevokeWorkerWithBodyWithResponse(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeWorkerResponse, error) {
+	rsp, err := c.RevokeWorkerWithBody(ctx, worker, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeWorkerResponse(rsp)
+}
+
+// RevokeWorkerWithResponse Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/workers/{worker}/revoke (the `RevokeWorker` operationId).
+func (c *ClientWithResponses) RevokeWorkerWithResponse(ctx context.Context, worker WorkerParam, params *RevokeWorkerParams, body RevokeWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeWorkerResponse, error) {
+	rsp, err := c.RevokeWorker(ctx, worker, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeWorkerResponse(rsp)
 }
 
 // ListWorktreesWithResponse Worktrees that this hub made.
@@ -12910,6 +15264,32 @@ func ParseListMailboxResponse(rsp *http.Response) (*ListMailboxResponse, error) 
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseStreamMailboxResponse parses an HTTP response from a StreamMailboxWithResponse call
+func ParseStreamMailboxResponse(rsp *http.Response) (*StreamMailboxResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StreamMailboxResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -13629,6 +16009,72 @@ func ParseStartRunWorkerResponse(rsp *http.Response) (*StartRunWorkerResponse, e
 	return response, nil
 }
 
+// ParseGetSessionResponse parses an HTTP response from a GetSessionWithResponse call
+func ParseGetSessionResponse(rsp *http.Response) (*GetSessionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSessionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SessionOnly
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateSessionResponse parses an HTTP response from a UpdateSessionWithResponse call
+func ParseUpdateSessionResponse(rsp *http.Response) (*UpdateSessionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateSessionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SessionResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetTaskResponse parses an HTTP response from a GetTaskWithResponse call
 func ParseGetTaskResponse(rsp *http.Response) (*GetTaskResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -13716,6 +16162,53 @@ func ParseUpdateTaskResponse(rsp *http.Response) (*UpdateTaskResponse, error) {
 			headers.ETag = value
 		}
 		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateDispatchResponse parses an HTTP response from a CreateDispatchWithResponse call
+func ParseCreateDispatchResponse(rsp *http.Response) (*CreateDispatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateDispatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StartReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest StartReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest StartReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
 	}
 
 	return response, nil
@@ -14046,6 +16539,237 @@ func ParseWaitTerminalResponse(rsp *http.Response) (*WaitTerminalResponse, error
 	return response, nil
 }
 
+// ParseListWorkersResponse parses an HTTP response from a ListWorkersWithResponse call
+func ParseListWorkersResponse(rsp *http.Response) (*ListWorkersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListWorkersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkerPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRegisterWorkerResponse parses an HTTP response from a RegisterWorkerWithResponse call
+func ParseRegisterWorkerResponse(rsp *http.Response) (*RegisterWorkerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RegisterWorkerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WorkerRegistered
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAttachWorkerResponse parses an HTTP response from a AttachWorkerWithResponse call
+func ParseAttachWorkerResponse(rsp *http.Response) (*AttachWorkerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AttachWorkerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListOwnDispatchesResponse parses an HTTP response from a ListOwnDispatchesWithResponse call
+func ParseListOwnDispatchesResponse(rsp *http.Response) (*ListOwnDispatchesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOwnDispatchesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OwnDispatchPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutPresenceResponse parses an HTTP response from a PutPresenceWithResponse call
+func ParsePutPresenceResponse(rsp *http.Response) (*PutPresenceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutPresenceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PresenceResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDrainWorkerResponse parses an HTTP response from a DrainWorkerWithResponse call
+func ParseDrainWorkerResponse(rsp *http.Response) (*DrainWorkerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DrainWorkerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRevokeWorkerResponse parses an HTTP response from a RevokeWorkerWithResponse call
+func ParseRevokeWorkerResponse(rsp *http.Response) (*RevokeWorkerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeWorkerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListWorktreesResponse parses an HTTP response from a ListWorktreesWithResponse call
 func ParseListWorktreesResponse(rsp *http.Response) (*ListWorktreesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -14239,6 +16963,9 @@ type ServerInterface interface {
 	// ListMailbox Read-only history of a mailbox, oldest first; never consumes.
 	// (GET /v1/mailboxes/{box}/messages)
 	ListMailbox(w http.ResponseWriter, r *http.Request, box BoxParam, params ListMailboxParams)
+	// StreamMailbox Wake-ups as server-sent events, without content; check for the mail.
+	// (GET /v1/mailboxes/{box}/stream)
+	StreamMailbox(w http.ResponseWriter, r *http.Request, box BoxParam)
 	// SendMessage Send a message or a report, or ask a question.
 	// (POST /v1/messages)
 	SendMessage(w http.ResponseWriter, r *http.Request, params SendMessageParams)
@@ -14302,12 +17029,21 @@ type ServerInterface interface {
 	// StartRunWorker Create a Task and start a worker for it, under one receipt.
 	// (POST /v1/runs/{run}/workers)
 	StartRunWorker(w http.ResponseWriter, r *http.Request, run RunParam, params StartRunWorkerParams)
+	// GetSession What a worker of this hub keeps between the Dispatches of one piece of work.
+	// (GET /v1/sessions/{session})
+	GetSession(w http.ResponseWriter, r *http.Request, session SessionParam)
+	// UpdateSession Replace the session's backend_ctx, and nothing else. The operator, its worker or its Dispatch.
+	// (PATCH /v1/sessions/{session})
+	UpdateSession(w http.ResponseWriter, r *http.Request, session SessionParam, params UpdateSessionParams)
 	// GetTask One Task.
 	// (GET /v1/tasks/{task})
 	GetTask(w http.ResponseWriter, r *http.Request, task TaskParam)
 	// UpdateTask Change a Task's text or, while no Dispatch of it is live, its state.
 	// (PATCH /v1/tasks/{task})
 	UpdateTask(w http.ResponseWriter, r *http.Request, task TaskParam, params UpdateTaskParams)
+	// CreateDispatch Give the Task to an attached worker or a terminal that there is, and wait until it is taken up.
+	// (POST /v1/tasks/{task}/dispatches)
+	CreateDispatch(w http.ResponseWriter, r *http.Request, task TaskParam, params CreateDispatchParams)
 	// StartWorker Start a worker for the Task and wait until it is ready, failed or unknown.
 	// (POST /v1/tasks/{task}/workers)
 	StartWorker(w http.ResponseWriter, r *http.Request, task TaskParam, params StartWorkerParams)
@@ -14335,6 +17071,27 @@ type ServerInterface interface {
 	// WaitTerminal Wait for the end of the process, for output, for an idle agent or for a text.
 	// (GET /v1/terminals/{terminal}/wait)
 	WaitTerminal(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params WaitTerminalParams)
+	// ListWorkers Identities of attached workers, newest first, with their presence and what they have.
+	// (GET /v1/workers)
+	ListWorkers(w http.ResponseWriter, r *http.Request, params ListWorkersParams)
+	// RegisterWorker Mint the identity of an attached worker, with its token.
+	// (POST /v1/workers)
+	RegisterWorker(w http.ResponseWriter, r *http.Request, params RegisterWorkerParams)
+	// AttachWorker Become the consumer of the identity's mailbox. Raises its generation and fences the former loop.
+	// (POST /v1/workers/self/attach)
+	AttachWorker(w http.ResponseWriter, r *http.Request, params AttachWorkerParams)
+	// ListOwnDispatches The worker's live Dispatches, oldest first, with their session_start and backend_ctx.
+	// (GET /v1/workers/self/dispatches)
+	ListOwnDispatches(w http.ResponseWriter, r *http.Request, params ListOwnDispatchesParams)
+	// PutPresence Say that the worker lives, every 30 s; one presence serves all its Dispatches.
+	// (PUT /v1/workers/self/presence)
+	PutPresence(w http.ResponseWriter, r *http.Request)
+	// DrainWorker Refuse every later Dispatch to the worker (worker_draining); what it has goes on.
+	// (POST /v1/workers/{worker}/drain)
+	DrainWorker(w http.ResponseWriter, r *http.Request, worker WorkerParam, params DrainWorkerParams)
+	// RevokeWorker Fence the identity at once. Its waits end, its token is not known any more, its name is free.
+	// (POST /v1/workers/{worker}/revoke)
+	RevokeWorker(w http.ResponseWriter, r *http.Request, worker WorkerParam, params RevokeWorkerParams)
 	// ListWorktrees Worktrees that this hub made.
 	// (GET /v1/worktrees)
 	ListWorktrees(w http.ResponseWriter, r *http.Request, params ListWorktreesParams)
@@ -14917,6 +17674,25 @@ func (siw *ServerInterfaceWrapper) CheckMailbox(w http.ResponseWriter, r *http.R
 
 	}
 
+	// ------------- Optional header parameter "Wavehub-Generation" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Wavehub-Generation")]; found {
+		var WavehubGeneration int64
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Wavehub-Generation", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Wavehub-Generation", valueList[0], &WavehubGeneration, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Wavehub-Generation", Err: err})
+			return
+		}
+
+		params.WavehubGeneration = &WavehubGeneration
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckMailbox(w, r, box, params)
 	}))
@@ -15000,6 +17776,32 @@ func (siw *ServerInterfaceWrapper) ListMailbox(w http.ResponseWriter, r *http.Re
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListMailbox(w, r, box, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StreamMailbox operation middleware
+func (siw *ServerInterfaceWrapper) StreamMailbox(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "box" -------------
+	var box BoxParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "box", chi.URLParam(r, "box"), &box, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "box", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StreamMailbox(w, r, box)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -15889,6 +18691,82 @@ func (siw *ServerInterfaceWrapper) StartRunWorker(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// GetSession operation middleware
+func (siw *ServerInterfaceWrapper) GetSession(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "session" -------------
+	var session SessionParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session", chi.URLParam(r, "session"), &session, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "session", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetSession(w, r, session)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateSession operation middleware
+func (siw *ServerInterfaceWrapper) UpdateSession(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "session" -------------
+	var session SessionParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session", chi.URLParam(r, "session"), &session, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "session", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateSessionParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateSession(w, r, session, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetTask operation middleware
 func (siw *ServerInterfaceWrapper) GetTask(w http.ResponseWriter, r *http.Request) {
 
@@ -15975,6 +18853,56 @@ func (siw *ServerInterfaceWrapper) UpdateTask(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.UpdateTask(w, r, task, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateDispatch operation middleware
+func (siw *ServerInterfaceWrapper) CreateDispatch(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "task" -------------
+	var task TaskParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "task", chi.URLParam(r, "task"), &task, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "task", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateDispatchParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateDispatch(w, r, task, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -16451,6 +19379,294 @@ func (siw *ServerInterfaceWrapper) WaitTerminal(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// ListWorkers operation middleware
+func (siw *ServerInterfaceWrapper) ListWorkers(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListWorkersParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListWorkers(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RegisterWorker operation middleware
+func (siw *ServerInterfaceWrapper) RegisterWorker(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RegisterWorkerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RegisterWorker(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AttachWorker operation middleware
+func (siw *ServerInterfaceWrapper) AttachWorker(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AttachWorkerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AttachWorker(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListOwnDispatches operation middleware
+func (siw *ServerInterfaceWrapper) ListOwnDispatches(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListOwnDispatchesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListOwnDispatches(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PutPresence operation middleware
+func (siw *ServerInterfaceWrapper) PutPresence(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutPresence(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DrainWorker operation middleware
+func (siw *ServerInterfaceWrapper) DrainWorker(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "worker" -------------
+	var worker WorkerParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "worker", chi.URLParam(r, "worker"), &worker, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "worker", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DrainWorkerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DrainWorker(w, r, worker, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokeWorker operation middleware
+func (siw *ServerInterfaceWrapper) RevokeWorker(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "worker" -------------
+	var worker WorkerParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "worker", chi.URLParam(r, "worker"), &worker, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "worker", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RevokeWorkerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeWorker(w, r, worker, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListWorktrees operation middleware
 func (siw *ServerInterfaceWrapper) ListWorktrees(w http.ResponseWriter, r *http.Request) {
 
@@ -16799,6 +20015,36 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/tasks/{task}/workers", wrapper.StartWorker)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/tasks/{task}/dispatches", wrapper.CreateDispatch)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/workers", wrapper.ListWorkers)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/workers", wrapper.RegisterWorker)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/workers/{worker}/drain", wrapper.DrainWorker)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/workers/{worker}/revoke", wrapper.RevokeWorker)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/workers/self/attach", wrapper.AttachWorker)
+	})
+	r.Group(func(r chi.Router) {
+		r.Put(options.BaseURL+"/v1/workers/self/presence", wrapper.PutPresence)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/workers/self/dispatches", wrapper.ListOwnDispatches)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/sessions/{session}", wrapper.GetSession)
+	})
+	r.Group(func(r chi.Router) {
+		r.Patch(options.BaseURL+"/v1/sessions/{session}", wrapper.UpdateSession)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/dispatches", wrapper.ListDispatches)
 	})
 	r.Group(func(r chi.Router) {
@@ -16842,6 +20088,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/mailboxes/{box}/check", wrapper.CheckMailbox)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/mailboxes/{box}/stream", wrapper.StreamMailbox)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/mailboxes/{box}/messages", wrapper.ListMailbox)
@@ -16921,253 +20170,287 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L3tkts2sj98Kyg9T1WS86dnxo7tzZn58JSdZDd+Ntnk2N6TD3FKBZGtEXYogAHA0ei4XLVXsxe2V/Iv",
-	"dAMkSIEUNaMZO3t2P2w8EkW8Nfq9f/1+lqt1pSRIa2bn72cV13wNFjT+9UKaDeifubA/vHF/F2ByLSor",
-	"lJydz75TG1YqecmsYhsuLOOWrZWxF6yAJa9Ly56fuf9l7IwpWW5ZqdSVOZllM+F+/lsNejvLZpKvYXY+",
-	"c2+Yr80sm5l8BWvuxlsqveZ2dj4T0j5/Ostma34j1vV6du7fPFsLSR+cZTO7rYCehUvQsw/Z7ObRpXrk",
-	"Pn5krkT1SOHMefmoUu4hPTtf8tLAh2z2Ut385Fa+u0hdy/N39dnZl7ko8L/AlGaFMBW3+ar3VVhaxe2q",
-	"XdlC3cyymYbfaqGhmJ1bXUO8yjW/+R7kpV3Nzr9ql2GsFvJy9uFDNvu61kbp3blJuLHzHL9kasnsCljF",
-	"L4EtYKk0DG00/WA2MINnj5+kpvCNX3CzS4l1hk2ZutjnT1MjvSpgXSkLMt/+GbaJA4Hf5v/8+z8YlwV7",
-	"8pzlK6557gi2We8KeAG6nVf0xkfulQdN53uxFrZZcG8rS/yy9z6ixycd6ny8S50fstkPYAy/hLE9XdMj",
-	"d9vS17UcG0PX8m7vf8vN1dgAlpurO44Aei0kL0dH8c/cbaTbM7uzh+NsbqIaTKWkAWTUP2m1KAF3JlfS",
-	"gkSS5VVVipy7FZxW9MT/+Ztxy3kfTeX/1bCcnc/+n9NWEpzSt+Y0vBdH7G7Izytu2QakZRut5GWGF3Lj",
-	"PrSKFYo55nSCW+pfhgLl0k+t0qoCbQVNf1GL0s4FTsyvdaFUCVw6Lp6XykAxX0DOawMJjsAtzPEqQuGY",
-	"82+1snwONyteGwvFLOzfL+Gcs5msy3L26wECws+hllaUuzN4Y7m2hnENTMOyNlAwfNKxZOnIojnuglt4",
-	"ZMUaJs2qJc1DpqrWVQk0s/d9CneniOQ6X6sCkg+shTHunzur/Hm1ZcKynEupLFsAcws9Ocr2uskgJQgL",
-	"a5Oclv+Aa8237m+6XIkHK60uk6L8xcKosrZwwdz82GYFGtyChGF+zcdZzDVo43e/NwGDMrrkxjILxrKl",
-	"qmXBhD3GuB9itvcLbU/W3qywxz0CaLerPfgOCfVIf+c2/tqcjFr8DXLrTgBv+bfXgQsVhaAp/xRdepx0",
-	"1uMDBbd8d9veroD9/29+/AuzyF1WwFZKXbFLhfsWcfTHZ0+/evaH59kuTUCYzO6b3UYF7cm9N2Ocjom7",
-	"VXxm2Nffv2Irbvwx9QTIWshm9JQ4iY+EJjG+Ya/B1GWCQwbdai6KJNFfCVmkbmzYsHrBrNs04YhOXzBl",
-	"V6DdP5lUdtUh/aHpx1PwAw6u5Sens+wsAne0e83HhA8Ji9TVb/XedjOOdnP8LLvDDK70LaCMSa918grX",
-	"teWBY4/94IfwXHLSs+hFyQmjOZeYa/P53ZkfvWvu9dYOud5JQCTeF5G/BlOvYZ6r9ZoPXgSnhxmmJN5w",
-	"LhnXl/XaKTDXkFt3KWBd2S1TMgd3aZxwoOdwSajdTZZOdqWBF0PTdQpAMVe1TSk8vZONVh6/Nuz0LLXl",
-	"8Qg7m5OkjLoQ9rXaJGgjH9QkuO1osruqTUJ56bwAVdUbm3z5JUjQzZ3YUZd3bf1KC5mLipeJ1/Uvi9sV",
-	"v7D4h51RU9v00vG/IRZ9+B2moymJJXYJ9kcJyJ2B5yvmTzZjQjrCFJopXfQocmzENyCttzV3abW3N2FG",
-	"e1jJSyELryR2dyFX0lGbnlt1BQkdaLPKnfnudTC8a1ySNAo/RWlr+RVIpq5BZ8wAMAO5Bjs3lls4ipZ2",
-	"MIHpWg7d587kknpzw0+kYrgzF2wj7GoFZXHOONsofQX6M8PylSgL9rqWGduslIF2U4RhV1JtJFs4Ldyw",
-	"YO46KgDpDMVfZkuQORo84d3R2Q3cBb+qzn5k/VNMUcDXK8ivDtTvOP2iuz3fQCmuQW+ZKJzpyHO3zBKK",
-	"S2BLoc3BWlfm3TKxN+bZHmcMfWJSZweSTP4rZzfANWgycoVhGmytJZlAk+6hv4Nv3eAfcFGv6GePn+9K",
-	"kOA1uLuzYOjwhhhZdAJHkt45lzmUZfy6joGvpARkx/NSGTv0UC3jr6KzKzwFHVvbmK6qDnLX7JZioSr5",
-	"dmi7RhjRqGJBNCXk5XwBK28v7OV7Q+wi3vNow8I5RWvYGTbrUlhXWWlJZZcu9sikr0nB6Z7aASpb7+9v",
-	"yE7evR9L4ThrUg6oWudpr8Q1L2vYr5rQu8PjzRtTyw0u+YQM1sAtFPM7K2j7rE64FoUTOce5dXAj7Dzv",
-	"uKV+aQjxFu9bko5CPK0sf1zOzn8Zv4N/DL/48GvS3Yn2w0ai5VzLgqnaMr7A/2emznMwGIWYPENV21yt",
-	"j7R9GriJNfW7vcvq7Vwtj/S2Mc1JX5PpOa7A4lP4vLXlFNI+ulu1Ue7GJhru5Bt82DEVbq7Sax/1roSf",
-	"ZS3DDZqvP+bojJpdzOKb39mrltTGOMk3YDm5t9POp6mrd+9UCzepSZLvx+hR3JUcRLXXd4I+99f+2aHd",
-	"nHUn0r58bBvSzqvwygO0gng/HtaHFU12vx+rS7Tn7xtzwrgtpulo4MWWqFDbeS3RFMG/VVXRI+6f8TeO",
-	"H0KBgnzJBUl0fBz/xRdcFkpCykTJZt+uK7vda1zsrORbrZX+2kuQsAohr3kpinlw92CUjj76G90k2pu5",
-	"/9RfumY7nbotyoW6mfP1QlzWqjbNlYufQhfcvJa5kktxWdOHVcll9OIVt9FfYRpkZOEdnavl3OSqgtgI",
-	"iwZRWlwKOV8qvRBFgb+qAB+5Vlf4hIZKzaWy80vNJYW/Ki7cxs4rrdRyvhZm7e+GewwlmV9z/DeyoPiD",
-	"hkPFHwanU+czv13xZ7/VYFCRiz/c8OvuL3EpnUl4I7f7M6WvrIbop3Ml5w0PbDYgfr73XgPG9GfjdhmM",
-	"7Xwm5LWw3TnSMXcmqSqR93bFrlSBH/GyVBuI3x/tf7PHeK34ooTwIXL7iFR4iTdwvvAjNLTRmPzG8hLm",
-	"QS33WjfoOdwIg/4c7yZ05FmK3MYnKiTPrbiGeMebXY7nG75c1GZLnkXUT/3mx4/iUeYrLknFxz+NVRr6",
-	"HxY1BamhPSmnVFpht9Gjfpz2A6u5JP0svh7+JjcLi2mdr2GOXqU+CaHbtx290FxIYmlIoM0G4l9Ln2KA",
-	"f+haxk9qMKKoeYlmkLOwkUnHk1jzm7k7FRRHZq6B56sOccBN5ZfiSa/9wK+t/aDSkCtJ/HHesFir1Lzk",
-	"GnNGamnqqlLaqQRrKASfI8vMZitlbIeJlGIJ+TYvY5rLecUXonQHEb3ITTYKuLf7FpJhNJR8Ow9B+EYG",
-	"uKUjle2sfVEXl2DjZ1G0hVSOtbK40069m9eSX3NR+quyqhfxcTn6csxo6WRnI+tN+NurQI2MSgmeP0Y2",
-	"Qy94WxrF0DwzTC0bn93cCbHPDKv4tlQcfUFdvWHl5NxyOd0I+c7/4MMhKjbKjHkefHJB9uVo+Weza6FK",
-	"TqcV72BqB+hNrTGR9GUyHIkJw6LXJUKI4XVmxTUU6QAsPoF7Sm7gt9xcGe/qZuGiMnQrQMGsUtE4kW/D",
-	"D9RY4P15K4NvK/z0HR/BjI1zdinsZ4YttiFSmjGlm8HRK6s2MnazrupFQ/Yje0ib7i5n47vqk1TpI8/r",
-	"k6TLufcek95A9JI2S1K1NaJoQtr4isNiV9egxVJAMV9sY1rau2r83XY6of83jpN7xf/ADAux3M5148AM",
-	"c6y4MV2NMyQ1JB3hOwrkn5zOZBKxHX4zp5WbtAvSKR0H+puuQS+6P+no3V7pJn5ys03u+Ggkh94fppZ1",
-	"1pAyA75rGVUvO2trwUyOwoEBOeB+NCv+5NnzRG4d3PACcrHmZQjCLpVmnC1FiYS8VhqYXXHJnj9lP4iX",
-	"+5MVwjwyP/tm8OTKgWu7AH5oukptvKU4kHXhdhuDWbkyljnxwXUWEgfZU/Zn8ZJxg7kt0Yr8vLr+Cmep",
-	"nLzmmx+afNC9l8XqGiKf7zKVQYxTvQKoTMTw2FKrNbtUQl4yJdsER6kkxGyw0mpdWdTjNF4zJVsG4YwL",
-	"CROvXXMAgyGJ+/VkjvpieNpb8J1w6sY27Sw4ZgDhyJ6CEXfckK8/8u7v8yV8Vy/eWG5rk4oM10ne2voq",
-	"5s52mcho4h2eFryd+qizv8wtYyNmFn6f7awrmnNq55x43Q01ALe1PjQ1cinkJehKC5nOrXBq84A/djCr",
-	"EmXSMWIKZARCpcifOOFA6BcDE651mY63tEmY41TuNyMLGZPhh/Tq7mZGc+kuJGtPqrNVuwe9O3qImaXJ",
-	"4lXxQ+t17BKHKPbQRRtgfrJHV3CvSo6ORujX6FU+NNZflmoz39WLolD+07P/TCVrttOOUvQb4uYDWrBW",
-	"pdMRhKFkR34FphVdJJQ6Orxaw7g629P5mpj740mlR+va1p1cpEgPsrb0kf1+JkRcNtXJG9+J/H/1/Gl/",
-	"Ho/xzynhfzrWIWFLnoeEEC4KDcYcyo36Eb27BAgrocHcnQftY5CXjRkwJrO9sfCh8dVMzA4KJFiTqRIc",
-	"OntTddpR/KZm0ZH0GVW0V816Ujf8NukJG65lcJJMpYPkWvZF9L8X1yDBdIwjL0vhRgR/Btmrgw6NoFrt",
-	"2jWq2CZnfrT4uVOk05x5PJ3VO5NGTAsDsgDNuLXoRfPpdL187uMYEBqqcju36gFiwb9N1gh4CQM2Zk3U",
-	"k6TI3aTcuywl3pIduj8gE2ws4dftiacjHNC/vl1nRmTc0kw3Sbg5vLBpHepO3Tk/tZch4HuAyL+t1fMG",
-	"ZNFLiPOCLfy5h5uMKtZ+kB9luU0YHyFeEnGY32qoKaJn55jt0aY7QSJ7qZbtl0k9ouU/Ey3AfiZHV60t",
-	"REzeRwsZt5WmUQwpDDeyr3h4h9HJIOPtWenjxZpO4pVg5mtVoLvy1lrm47NYcWoT99zbrZLQe9+TZ6nX",
-	"0S4PqrqPz548PVjVjdKDumKgia1njBydTGkWZ85FI3/5JDtAwPxRAzxyHLj1Uz0nR9VmBZJttLDW/VfY",
-	"laot26yEBWYqjmncBQOT8wrM/XmznD2h7Rwrfycdc+sj7vne5RYdb3de53HWNSq22hyifTeiI+H2Pqzu",
-	"CHdwwdyt5lZpgwAPXcJLYBn4WPmkCxXEaODKUbgtyidwym0tCkf6PkcKszPc+ZQh5ydE4FLMuXHh3g+5",
-	"HitQETNq/HaEIb+dunFNAdHkHWwTJ0KIIlfSalVG32B9KOWWiHxAI49sjq5k2JP47IPkk5yX7bNRLnJq",
-	"237sZqr1Hc9OwV77kEbr+Q7RBb7w/xgLKh87sbXkxs5VbavafoRESBzd8+GPMLqQnQh3qXLME6grp7kM",
-	"ncBwWQGlB36UjNJKq9wbt2OKYWMEf2gvmRiIpYeaZbWRTBRMLTFl2f8K6x7d319//4oZLopkwH4gqPVy",
-	"uxMSp5h8XLvecM/UBh0thHVkxRcpqj2NLL7zO3dth/y7s/OUFl/5JMvB9w0USet8Ja4HkyUwv4EJwy6V",
-	"hAtyeApDNUkbbtgVVDacO8ginStxzGjSvhqBJS/LBc+v5sfMT0ez7KAgQqXVtSiOVeV8cNp6k5YS+Fab",
-	"vxbl1aWTSSj1LSTFDUVnkjG35sUH8BjvEj8s0713p5ogcGJl7TWIZzctZYQuTkADSpRpOCsftfZwU+Iy",
-	"yemenfZwDp1a+8spk2uePmh6R/C/dkPcnjx3aS26N1GVQXz7sghPLOiO/SsfzXiYG76NiKFPxAM14lbX",
-	"Muc2rS72tWb3kvgnIzPpnH53LiHrMcWcqcAXc1Wo0o1F0XJMKjNqDeidRVZdwtJiCdFSaZLT4n8gzbAP",
-	"9qy1a3jQzAJfEdtgEQwWbQ458LqTymZtlunAu1PH+BMkUS5uGb46WjDgyEGn20TxMeN6CENDlR0J1Y2Q",
-	"NhHNpIjqh7aadPIKCCfAnV9bobBW1wPO0qNmB/Rzwvzim1B/E/rvhs7ioBpuSnM2bRVWlAewx5/uiPFF",
-	"UXwi0fNghR5WUH9/ofBAqYfNByVRigf76P8CcrWGTk6bEcUAb/UZJLFD6uzpV4dBO3mCooyRQbXfkcJQ",
-	"jV2wa3fQNCTk9qOYp2jogNbHEg7Gdlxtd3xVL5TeWP9t1XjSl+Z1O2e9xb8vhCbDVcM1aAP7vXANEEnz",
-	"urDCzs5l3SNMUUUF+7VtlGgpfjbzHpEhckvbmEcX/G4q05UTWs0eDZVeuT/j0L3smJA8dz2O0YSGCKez",
-	"x++XFvQQ3McuSw1sfGySbTEkQmQEtpPQS4bgDFZDqgqdSQS3MDaPBpZhnwfXlzTH9xIBV9zN4muY+x87",
-	"CR12K5sJaSroRChTVnEiy1PYcgIeg8+zoacjE4dmmjri/woO9t8jzNqDIUfsSYBJRVP3auq/RTu/S1oj",
-	"eSdTKvvDsab9HZ2cjRYjpWtke4kRRWDCMveAue3RMMPUHojXh/lP5/fNldjH89tX7+f73QOJgzONyUF7",
-	"ScWTiFqa5BKvoSq3t8xg2KenDkZ1ewvH96VW+RoqdY8ALwE2NOzdJVZwLlVZDCTFDluWPiKf4OmVGs74",
-	"snU1JZZHr2gMNw/8PYhB6nbtcJtrwBYZXOqOLbbXavGrDbtNwOvuuu3XN3HQobU+0M3fNUfHbj2S7n64",
-	"QSpO23fb3cuOC7xI92r/AhIT3qflvSZFZcjUC3pMMiG1qe9Ox/eQo6H3UEOudAEF5qMQsGCp5CVoDAEN",
-	"xH2OxTdUw9d250hxx03IVPWrZWteYC6JL+E/DtQ25Z8MyvxxbfM+DNJ+rwoEgz9nwjKQ7rBCQhGXDJZL",
-	"yC0e35pv2QKY1cKd5yUXnXLjFmWgRVfxb0arV04wVzvpEO2uxQ4tsl2bEG4HSqhDmSmSD90IBmozWlp1",
-	"9JsFAHZRQoyMSeWFx4gZp1c/i+aZvrdtnG4yCu4eQO44C8dqQEx2zWUHTmMWZEMHkqOq01ZNGSXFT43p",
-	"Bd/uMSOfw3r0OCleBQzAAMlELlaf7oxvTx5OLe9REToYDZYm5usVEyqCBmnnfaPjQas22xn2wF27k9tr",
-	"Xryu5UtEndmVVy0IsJIwIUYaUIM/ZM0qcB8+9JyV4blDIDtvowTUex93VJfYYXeLmzmO6wK1vFX53CIJ",
-	"6M9rq9jnvqrti3PmnmKceSBtapAgDFtqgAumwX19jrVwhHrhH1PXoC+Q3547taGBGN6CjcSOGws55oIu",
-	"7EA9d+8qHKoU79yUXenxupah9YMwTElgyCbMRZO6+yUrAKoEUPD4VWknPnByQxocrwvfFGpSH4MArp7w",
-	"WXgqGoKO/pFAPHJelph15R/PfPMS63fH6YOESIng0LHy4MulPExUus4R4bpS6ujNQAeZe4TbncB6a9lH",
-	"KD60Ups6skVB594ru2tM6jt3YR1hxzNPSAPU91BWXX2AKwcXtc+mqyc5cN6ALAZNuqGavT1+Q19C1r1E",
-	"P5U8hwAopCEXlaAsSX8OF+zM66JU+UPgIx6UflUvkoW40xIa2iKuY9Veeu/WfNfZeUzs2PHYfg4V5WT4",
-	"Sqlfs0m1dukypp6A8y/PWIMLlzGsXHO2o4a/YSitU+7IKBnTfU+n2FpJ91YiFaymsI49SkDcgGG3EoW1",
-	"NwHtQyEZZwtnBYQmAOHlTrY7IsYvPzO7YGN3vDf3QuX/chT7YFSVJqVgf6Wdl2MpP73uoXVZnlOnK7TK",
-	"hbzE5AlhDZTL49+eXvpNenHeQ9pdG3lKhmytY1dXrLhZJVr8fffi0ZNnzwOs2pJcF3E/MmGYkFhORlcU",
-	"m3es13F3tzi2qtSVxwtNJsaksi92XVtwMA49Fu7U1bxSpci30+4P4phSL0nCXXQfdGBu3ZYSrm/rrEoC",
-	"AI+VyTToogfU9xCCQkMfUSprtME7qw5rTNJgjCudqBdG0+sADGjfRSCh+++LkTbf3w56nHblEH+937sU",
-	"ohCe3/yIHtNjZxfdRpe6QxoDL4QEY+b9m3Y3kUbwsfMAq3ucszsu+j7x5/HH3UO7/vUxDhPgxRs+0cdq",
-	"zVow8iTrGITZp+4iqrbTk2uOkF7f+NZaIP90MkDvjrd++CbZPniGd2ius7L2uifpKGsZV+8y97LVulci",
-	"2ot9Gq5V1SB4n8eu9v0I0vJuHzP8XfMLX1s2b8MIrWjFqlwMDu0Rj/fEHm4nXDxdHIqlGKi8TxI7WzRA",
-	"xX3y7NDuKIG+5ebqPjvlgDNzQObi0PoCX1s9H0ygWHE7cCMsGDtPXpw7xVSxxcBgm80UmEIES2Rt6QwJ",
-	"b5MbLjD6adhCFdvjxHxpEvPhXsH0AGnnOV8DlVzhnzStjHGP/tBxJBwv/DgudLG9Q/KbCvLbZ6g5Cp/Q",
-	"d6YVGwbyyZiYA9mS2ayuiuPcoBY9euCreb4uxr6+xbIikMgpeoEWFubN8d1SNUi09mmyS935R7pBzFOS",
-	"9725kd1b0QveR0c0xBlvFaIa5Hn7Eqi60Dv7WeL+ohfPI2PAnSdfpUJVDW/biz/SnHOXwYBcKp3DOeM+",
-	"kyUGXI8oBHsHIzpPrTuoyby4FkYhupJ/Vzp32fOCnq/QB7weBxTsPdG1vXeiKeX58vGzL59PKOZpOEG0",
-	"gc8ePxmFg+8nxdBlOKccoUKBYVJZVnFjBneNMkhm0VUaRqAPjKI77OtaBox/tZGNs0t2YQ0o9TELT1Yl",
-	"t27PPjPMrKAsM7aApdLQ9nsjkUdQQDHdP3v25fNsMq/qTvV7sRZYxK8kMF1L9892aRfs7Ly3DHIF7wEL",
-	"3XeyPfbWi6FwuzJMQ8mtuAZmVXrbUNL+B/v/MKvpP/7jgvoX58ox2qZv6gJKtfFhyuHCtv0laSM8pF+s",
-	"4y7TEO9LA8P1uO30OvC26ddBWIJePd0n4JPiZHBpDxRBbBCzp5Um4zImSMkpQUT3smPmhd7tHCbYIOhe",
-	"PFDQmvCbsVn9jHeRXn/AQrzkH1gOjTyylqHU++DQaUDQCbR2XZVgux7hRalyqgtuAexSvN0N+FfUZPbu",
-	"3lrI+NPHO/t5FNk66MRKLnN8cYNSdV8R6u65DMIoIDbQcS48tv9K2F7cssD+HKMvnahwkkBtJAUuYzSO",
-	"e0xPLoSegi/ZP3/C0nXCTVhWcmOPY7Cic+cjFPAeOzDWDTHeqVz0cOSrPjoBUXPrHvXaZjZDPS2tUov/",
-	"SWg2fwkOAM78tEiLqYQHeJyW2hju3Rs3yGh+415pOhoGi3rXHcfhs4OT0o7e5ObGQ9LtypoD8CU5uLl9",
-	"L7dvE9hCa7Uk2bNRmzvy6whP+xqhBQ+TnZea55BE238JdgNA+n+lSmGJV2F015llBQNZtC0EFltW8lrm",
-	"K+ojsKcn/34zKg5K9NohqQ2WcjhGtOGC8GFwllqpZTujL/d3CXg+AaDhw74dL4Zd+nnz/S43vxfUw//V",
-	"EYAdjcNv/7TWhgeF17tsoO+2b8bd8drHF3w0sDSuKAfyu1XjkaDn9Ixqf3ndrUK1tq3FYdTJ6qL9xL0C",
-	"uYGfsVMIfO5VbdDiRTGzP+PYaYPlSKuPx0/OTuIL+6xzW5+ka/9xSrvv9PTGSiGh5Rk9D8ZJHx36D89T",
-	"jrK81piX7TWpXSd7k5JMpr935vif4dZJEJhB6TNm7EaxNXDZm8CAQy857gvJ+MKosrbQeByENBY4lZx5",
-	"KTVthKDN9PCvlWYVqKrsvyXtT9RqM3K4T7tn+2W3W0vSBxOqhFJrx0a01JQNzsNWZ0wU5//8+z8yVnG7",
-	"cv9iqMu45U3ZiDHuP5T+rkYRc3Mrrj1OYXcJoighw1PCRWjmTT/EJfXyjVxqfGuOpHr/SyHv+oGbfozd",
-	"7f32GnQALp+Usnw7BFpx6a3LhPFHNY7RUWZMkBezGECbDTr5gyvZweDe5Wx+6m3b12PnQSa14RADaq5P",
-	"o1J3Tn2HBPfhak7ZzkHpP8s6d31MVBN0YiJhLhmmfckNPH/aoVK3vhSFkGI0dlIBDTfz+jsh4joqdHsV",
-	"wHBpy9KOB+ygmx7DiRnjtH8LTXlVKLCecMNCB6B+vBw0MLc1bAGXQppzVnLrdJMVl4ybK1+EEKp82mGZ",
-	"VIgwOXF46aEzu8Njf08vlt0TKMwnvnGfdWqVTbGHl456GRzKoka1Ut8VRxKyJ51hmEA285FQIp8xyn0o",
-	"J7kf7gBHeXM99znLm1dPcJj7ZwczXP+d6tkx3I6ZxDhmlR2DV/dzCA9J9Jtkj73JNUCqDBvpbZ6rMtVR",
-	"Rq3ZWbq/uf+dVpvDfucsnAPTrG6j6uRaEZBxWjTgLBhfqGvIgpxALnRYu/WgAh2g+Oznwt18nTvxrRhk",
-	"uVed6kwwL1g7iMYpKTvKyludyCs9QR2ik+6cRYdsspj29sE7N7t4eMsqoE3Z0bndx6HkA92FCE3HOKu4",
-	"scCERQ+eYZyt1RrkgP5xBduEQv9iSSoBMAs39pzhHDIGJs9YbnX5KM9YXaHSYxRTciie/ngcJjZOf2mv",
-	"i5t+muyxhBzzNPAhZ4Kzheb5FVjj1P3YkmtVGbuCdXrxNqmjvOh0ZUo3fB87YDvSxz7BUD4BEbUjT3xn",
-	"mVuJkzs4+TqGxrTc2pg7JTBsy4FdD96TfX213WPekTY2/M9cJE796C4AIWHA/F1TpPs4ros1DHSsuY0k",
-	"a6pUEnm7oigxZ9bZSPKcIedlSrPfagEmB5nDcRa0X2atoXCWbSJG512Ja3AGkGbNo+cdbkPuh0YEHySB",
-	"1oh90c4hqiTDE09HsZLk2EDvvyxVnko65+XgJhDsz/n7I6UhC7NTQxiLnR5GUeiRsBLyig7ZKlXO3XzD",
-	"v5t8U7HmlzB39JfNsFL+MLjAgZ4OKaig8T0eLKv+UTqJbPU2WLpxbyRKJ+z1Rzphrxovf5PZtlG62K2z",
-	"fnjfH/pKb9P/gYgwoXdObANQG8IlNUYYyynmvjUW1p4kRs+/aSY1LXfur9Sp4tautThmTbhltGspEvpr",
-	"mmz+iDWtpq3t9a1amjTVS0xq0YCVA7uUkWMOCcF3za26AjmWjH4nSZQrY+e16SKgFKqmGt0wgKzXi9u9",
-	"/yHW4B2Z9zsIYQUIeXnP4+x2eaJ6EypSNlasud0T5N1pkx7tTpYkrv4eJpYbkUozydSV+G/CHdgDyjIM",
-	"3j2IyNAR7bty6N6xFUjEt2Ad7XwGtkEsRT7cERLWlR1QaaPg7G5MsyYItumVqMfWXQOl+KjeQP7jc2dx",
-	"XTC3yi1DMJJSmDSKQXvmjQ5BiS1tJ7w9/fl38NZp/7rBkXje3X3M2vNIHaUzCf5I1QRpY3ahClQQOGXa",
-	"INf3LZXJknf6AWqUGALY5fdVi+g/2jHAP5YIBuHnyclHGb23TIHYl5yw4GZae2t3LrvvHAitT08eoL4b",
-	"Sm8zdBLE6QOhYHlqvoCpSr6dJzCc0wta8+08V0oXQvIhT4dvHbPmW0bJahjKzFeiLBB2TUmKLG0k1pJQ",
-	"vkh4JRM2C3A+4SlEOxZuvcy3/KoA94H6Cw30/vL3fzdJrNFqndaqa3nBqB3tuQ9+UcKL22bay7igxtZi",
-	"ls1WwIvSGTVjyvs+IpJqvvGmd6K/qkyYc3yNFiYhBXPchHju1MVnSnINoQdOOvCA+DzpQW1NzNSEJLi2",
-	"lTDu8IbKs+s1zL0tkbC1hV0xbBsxV8vz6OwunWapqNd4Qyn+NWS7RGnVaRIJr71NJ6VhTHKnAa5AC7s3",
-	"cLG30/g4BMNB6YpjSTJNToyEzSO8p/RPq6pHJVxDOZYtk+Izh/SAaqY1xstV9e/81QfIX/05IpGeE5gb",
-	"mBMuU1JJ8+DMqa8iGbj73TEbp8SC7JAODCh0j5weftfODlORYnqJrW47u5VE2DWQPiqghEEomOT6993Z",
-	"pk18ss9EA9gdE09yw6MYrK9L2AOuHAj1dhjBPAW4/hJnmzHLMcmOpttVDXz/evbdty++6YnZT0X9c9MM",
-	"jEItUXO6J03wdi0IW81jQAQNC5roLFTFUC5NW1pQYXp2W3SwGi6FsaChQFXVRjm57jgIo27SieNdWCl1",
-	"ZYZANoIq612ql8IiDp4J4dB8BfmVqiPSc4ym19hguP/JnXSTI+obqU6PYzd5KGm2FSyJJDPZZnnhtrnz",
-	"q49UfoZ6kKa0jUm+40Z4jmDWQbJs/TrYTI7M+hXe+5FwgB9JZJXKmOHew/Q9DBA2Gfuhg4nTx1Hy8JJt",
-	"VF0WrFQGOuuaspXfKwrE7WalICNOm07Te9S0HsVEiG/LhGU5zl0qyxbASqUchfEjEVisj0+jqyHNOQvt",
-	"dRqa7VBcu1+eWCLR7I+0c/YpR+vuhcWz2bmu/djYWhViKQI2uK/uxcwqcuhazIAIWgRxRqoFJmVhLGif",
-	"LkV4gaIjQ3h/95KMEI63vhbFvzCdGZHot7GXcT1QHmQ4bHMEfjRAR1PyIMNLHwTp899QnPv7cd0XuN2D",
-	"QVAeDDN5RLbZz/y8B2TI0Qyg9jahqBzTfgYs7vkVVANy8Fb5voPms7Jzw68pnfE4MnzIPr7dMG/wV4lx",
-	"7mDYDpmz0c6H6cY7dMihH2q7EvJV4rzH3Dlvwo72M8wG3TnkEw13vK80LEUJ1ES4gJsBr+5yChb1Mhb1",
-	"apnYLrRn8loLu33jTtxnIqorSChtm1U9dybj59SpTekvMrZZafrMMSrQX5A2UPjnJDQu4i8wXdYN4bYV",
-	"uMZYoZ/Oytpq9uEDRveXKq0Bv/jpVQCfWtWLE/btNeht24PA8ivfWn+FM2GvClhXyoLMt4/+DNt38nMN",
-	"v+G8nCH/5DnLV1zz3II2GVs7DlgEfK28FCDtF+fOnCSPD+NNx8BaFqDfSUzC4GtgV7BlGmytPZhIr6sc",
-	"OdDDNE80VCXfQsGsrp3J/U76zoOs4ttScWya6Nvo0U9Dj7y1MJjJd8J+9vXA0WLtCt7JVb3AhRjGcVZu",
-	"nWFmTjuT8TRC472Td/KdfNF2W8LQx+taskqrazAedz+AVQILZ/+ZYUgmOIpPhKNZ0Ix+5tewqhePvvbd",
-	"nT6PgVbaPBY3kjBsgW2CrHL0805Gv6VJ4Y83qxyPj4Yl4MxahhiYmwb2naIVf+HX1QC/4PMbbqjKOmxu",
-	"N94W0qzCGn3sjCbxTvqMLUeBTfMnZ8TgBAzVeamlM2dWjmTA8RdWSytKNNhyXvGFKIXdvpMgC4OJXRKg",
-	"wC6ZtCrySXPvN3EH6qQ8nkKLUuNWhm3UDWb8eAx8d66nPnD7f/5mQuiGuwUvSmC5KuCEvUA3V9gNYc07",
-	"adxk2GYlLDBT8Rx8w5KQJX7BxNL94cSw8fFn9/uMEpGw97jbuSdnZ+9kcJJhBFsY9v5dCCa/m52z9//8",
-	"+z8+fDh5JzF/MQffmlEUIK2zY7QzMCqer+DRk5OzICI6n7VlBLMNkcksQsycPaY+3SB5JWbnsy9PHuN7",
-	"nIxB1na6Al7a1f9gEINyWZu+k6+K2fnsT2C/w0eitoz4yydnZ8TVpQ22MdzY06rkBN1IEjPFlhGIN2Zn",
-	"rwhfsMN+Z+e//JrNTL1ec72lYrxwp9q8deQo5oT9JVBNrgH3jpeUcM+3pkN/aIfxS4Nipl7MfnVDnq7B",
-	"akEQf0N78IN/5P42wfH0MJEPjb43pI80s+jkLLTb9ZNWa7dhtaFKANJ008tHnXqUAl433v17JoDbrnsC",
-	"0TjmQUJRwgYdYOzzZ2dftpe70FxIE0L+xioNbMWNTzT5Ir13149PMT48TDzfC2Nf0CN7NzBmXX/zKTvt",
-	"No52r3MjoG8gsb0vytKn166PQFpvqUehbyvShCs9w9+sRL4Ko7GcS7ZANI4i3j/vfuzv4el7/O+HUxsa",
-	"L6tUwS/m2hiUzDKAgGhotARCiaJjbbODnPgWThCveKtQWOUJQXML81KsBTa1+q1Wls/hZsVrY6H44oJx",
-	"5qbEUDI4Xn8S9+fFY34L/pgp5MTX4DQpzKV11yFo9Z6BB1imVj91+k8WHfa+Fonps2tHPo30vT/DFtN1",
-	"vZbz0rfFPwrhfbuu7NYR3Yf7pu631EhmgHUSHUT0dgRKJ62mzUn3YjXAzRDB85JwUr0mZdrO0IPUHnVk",
-	"HeK4bW/Ve9vUtnPmwJb6LoJHYBdRb1CKKzp53PQ51a22TVpfpADH+4gdC5tN7MY4BlnvNx3HdOJi/lYD",
-	"+oD9zfTRqwPuYeotAZjzjq/xbUF3JGlkhu/lA1+Td3XCkwho7BnFPdFcOI0hSfWjBFbhd3emu/bgMbuo",
-	"U/Y7eDNbojp9H/79IaKvRLKYswnmaxO1aHP8AZwF4dN+0O2HDX+dueIDBP47K9b4VV2dR89aKEtDonRX",
-	"0vwJGqLeJek9R9zuv+brKTTxMxf2hzcPQxTj3KhFbL4zafwY+WGyNoKoNtIZ/AvqW8yk2hCHb3g70xSG",
-	"OJyETvmCy8InqnulpnuqL+gBykC7/3P9V9IOoq5GKeWXNhYKd+9CJ5u709CfEGA9oktWVyfsDeIuoSna",
-	"GqkFijz6ECiv71DqcQrII7gOBdP1AAwOwaFjNRzD4Ko5d5aNkyamo8mExNVA3rYpRMtaw3kTJDbpVlQi",
-	"v1QaHTUeUD9Y1yfsG26542SbTrvFS2UzCtOLfNU6cQAqw5Qst+H2kV8n1Pa1+KQSkZaAKZn3ttvp8VhK",
-	"usshf6pJFf/2OqmPH3aX7ulmRBP80PVUh94096pM48jDl+Ytv4JjKH9YusyJFBIFnl9//wqbD52wHx0t",
-	"xOfrn6ALcsG8b4veRB46cRs+vAKu7QL48D1CuPQMkzDWXJTnEUSVBH+rMh/dR6wnIdka1pgetyb/gmK+",
-	"oiljG/8J+v/wZvXvzbEo/rtmZZ8mwbfzu2dx0Ax0/+T9hm9bu8bXoTidvfGFEG+LOOc4nd+CoFWD6JZU",
-	"UV/UVkWxoPjytTzfI5gRTXNjVC54ExLAQo8GKBBKAx2M+I682F6QhYcmh68a4ZfQFE/4Pi4YJ6LQttew",
-	"WpeMJ3tukdx9MOiEvYinS2hsUSkGofr4S3fCAtREAL3pP48Z9+hI5pdg2AJWgsBjuQaPkIozFB5VoXvX",
-	"XgMvPI7e3dW07mlFaxSxUJ4H6dBgzeF5maYdWsp4bJAR2mvTwLLXViEOTxhgFlWK/Jo0T7sT9fX85ITr",
-	"aA9Ke8Ql+ibqJJA2cCkY2zGUPfLq2T4g1sOM3wnVDwZ95kJeBpJoiXloAd766yzhjpms92lqEd0+gPX9",
-	"NkZnoGuYMQ28iSmjO95dNew6cStZbnydTtpL/OTsjMxs91hF6r9Hxg5mQMaenD1pbXFATV369EuM9xbs",
-	"c/fzkF30xS43cMbHv5jRFlVBfVTL7U17cJHd9uTsyQON/yOlloUcziPcij9CX6nDoLFE0oMbnttyG6IV",
-	"aDwGoOzBm7GqF6OhWwwH35+qVS/eYLx7yGnjpnckKyIUnDLhtauV2rB1nTuRzlaqLMxghE4U5vS9hRs7",
-	"7Mp7YVkJTsl//CRKhGGIwYrxe6dCYCM3b8aEqtjXtczYW26usuhMvwGnBaJF0BgCPjnKUbO/tBfMV9yh",
-	"dfF88M3usfbdpFg5W6TBht1E2g85HPwEhO+N0iGLb28qLotXxaRAlQcbmhyniupxEijm9ynaXhU/eD//",
-	"AC2KwlygwkSVSx7ovklbMZY7qzI0mT2SDBQ+YIihysVCw7Wg/KycSxrSjZgx7mEd7KYb8iBKiS68s0kX",
-	"6sZJwoW6+XCKhSjDbsWv3dc/0G8OFlAv1c2nJptwPfctlnCQEY8iW6A9fjxKeZFfUSpVbZEmUAWNxAPl",
-	"cLVI0Aij7VRP9+ASMxaYWBKOY0w+jliGSSdwjNH42VFoJ6U5rwk0ZNc4qQCusIvJkCkCN1WJaAs+ZTUZ",
-	"gNtW0NXKJ6X3ervmrRu0277yeSptfYt5V07fn/3eInHfEUjCA5gCzl5+hL5eD8xA4s1TYxeT94JJRB/3",
-	"AWEzQswR8aYNgBexjyVKDCsgFwUY9CKC9lmhuaiEL/aMvBEn7DXBTLDPSfOaF0rCF5ilyHyL6Czy3RWU",
-	"80h64wl7wZABOnbfuIBQvYtTYf/07Vv2z7//45Q+SxgYIIsWUvCwS/hATNlPDwF7JzmzHx9PgwdZDHPq",
-	"b2rNF+WW8TyHyh4l7uMGdNRLS6Zy4dCv3v1hrhhvjn0/+Z6+9//6MJ59eLvz97+LHbv3xE78SNildzC5",
-	"kRZxnPhtcPYdsMP+io1t9At64m77vJ+/0zAPEVv3CxpKmiI+hERsxRoeqdoew16L4UT8GFbF92LXD+61",
-	"5D0azO6Zaqh8Y+ik/vvafX2c6/PJ6MC4pn95RkuUGxFNRo4gWbDLWhQcPSnU4NxLckwI3TLlQYh9MKAp",
-	"mnAqyEGkFQEeDvGL/27ACu+Xsh6CVXRxJQc4RtiTIzOJlVoDJVi6tzMlG6k6yCoQGqXrN06f6PkitIZP",
-	"64nf8nzVyHNhgmvlpx/fvGXxe07YK/K7RNGqUFsgfMI4KYBLAWXhsy6ExcZpGCSm9/zy5a8nC1VsR1U9",
-	"84nrei8pFetheRAO+vDaXl05RvP47CzysVkMVGaMt6n1wR+QUZjTUZIuujHdLoFWXDij9lTIa2G7lkzP",
-	"iYMVVa/wsU+VLmh2TZ/6B6ULGnuccdEmH0P5XC5JnXHHd8KoGqJArmBWaiORMC6If5V8ix9ivSHmhbfl",
-	"Jo4+KuiYCBV0fPv055hz5id84h5lghtgyEWAvd1wAkcQ9mVJ70ptRzaUMlkUbn6f6o1wc3tRPLhF7IYd",
-	"vwpuX48dSRsftRdJC8kXyP6Ye1sJtq2tVdojpdKVOUY1HBe6LdltQs+X3OdwYi3onot4+t79Z9RMT1Nj",
-	"IqpS0YO3rv759Z6v/HgmdqCfI1jx7lUZW2wx6KVRZWpzrkshr0ZOJdgF4yzyv5qndg6mR6PLUMl8QVlO",
-	"zpwoBzNXDq8T6ZU8ShwO8/39gEI6+2UwnSeAh0w6xbBszGb8/dWJhOk/gHu6IZDQnBpLGYcqRroaHIJI",
-	"jZLfa3ziUAn1SZ2FW8KDhAkaUMQGm0t0IwC03aMKwWtCJvskFQI3t4+gELhhxxWCCAvteOfoLfgWSJ0z",
-	"LA33PeFP2IsYB9PJRzKsba2ls6MJoyN5/s3to+D46Xv/rw/jNez4zCT5rJtnP0kR7ZcyLqV9rdKR8hj8",
-	"23qpJw1ELMHm03GM5y9gEecox6zl751h1g8ht9w+DcspXyubDfi8XgqqZN+txnVqMUh/KOwxOr1IRabv",
-	"MdMKm41cA/OFzLGfX5iQZTmnGl6nzUVuMo+0nLFalmAMYdTgxcd/eR9KC+rDm5EJTMizh92KYczSovk4",
-	"3uKz8S11/NvGLR88QA2ljsetIjK2gNJ3bMDOEdR4LEb1TzlmXqMq+GmKnFp+HJfM61q+dMc/Ulve6Pmh",
-	"HP7ud+Jrj32Er2/S/X2mQQuJ1LKu4fJy99fpe13LcaFyi6NH9nDvAdkHqu7/kUymjBCd/KUMf9WIveU3",
-	"HJMcqZ7DhJsV7uuEU0DQhGEXqWNodzuM/101sx/nfr4EdAN5/vpZSzEn7DUXxhcpRfIHoykgc//NUul1",
-	"mx006faeWm6uxjWOt/jEnSjn7ga7m8Tv1Fh3U3+gkhKiGjywUEyGQRb3ry3bgA7SvZNEQCQwbDeS2HhL",
-	"mB2/e/7h1vFxhL4bedzSxD0+opx37zthf/HqJQHwpE5+ly2ESorBsDAWHeQNZVCZoxuAymNYoTDQpySc",
-	"o6lLAWHCiSiBE4KEn2BsQQmfEI5JkPQ4qshNjT795EUDU4ZVA5tGHXYPskvwuuuaF4015n74maHW0KFO",
-	"gIASb+wFMwBtt7amxVUUzD5vXoKllyvu9PYR5RdhuF7Xt4Ws+ERvDjXye+jkGtzKYLDvteePWwI1PvTx",
-	"i6A6l7e9VowHm42yZDNClkUqn4K7glf99L37z6jKfis2TyLu3pV2N8xYCqX7/gLv9LdvOZrTePVFA03m",
-	"Wy54xuYe2oPEeBwLAFlWWuCG3JvuYqgMU4OqQLZcD8FKFkDwSRWQbwHrpdzTnCz2Atw3IHMBhhm+PWkC",
-	"iOhHoPzxEpaWfAjs1fLRDz5rCLz94Z4jxompRYoYst9CH4ypNORKElD2nCAgd1ngX6vitopDRFGH87+d",
-	"aJI76ZYYwnGgVkr00KqlYT8OiF5N7ipwj3yZtvqhsVKmaTSNs5pJtfkIV/BromreaAAEq5f5ZJNIipNK",
-	"4GZaimvIArSVhRGlKWas+9WmJ2ePA9By0Hg2K2UiFDS8zVno36s0+xyf9/1Jv2Chf8MFVWeHqD2CRrSv",
-	"9DXbvtai12oloajcUku50zW95/rsfysq96uovNlVSxoNGeFduLANnnmSsuPuP4N6i4fI2OOjaJ7al8ZA",
-	"2bLuxtG9A/KvS4VptYTGPwzHMQFvMjFeSHgM5kovpWMQPCNqjZISRY+ffHUb5NtPyzniD+4hHCSBRhpF",
-	"YFUvMk8M3hYMjd+sUsPBo5YkhyNIE/m8IwG6D3vZeZCghAUn3Yc7iO/OgB8Kw4Tlf6qxmDC/j+Sb8aN/",
-	"HOY9YfTj82/yYRPmVWjQ5vh2KSQE6IXaYPzarKAsMQGr7cnhb4zayCxyv3RafCfuS5+rn74P/xy3Sm9L",
-	"vC1/uX/r1A81HldqcKSOY1p2ccY2vv0mcQh/QoE5SLW5xamc5qWitht7cIQCRBDBoV2DRBdbEKkRlpCw",
-	"OzBCCZ7lRj3WqWefHI/DPb3nGFZnsGQkK3xzP8xseNzj87JvI4CgGH7vs2GsoKn0L6QHEByhfye1SbAb",
-	"ZKaNVCeKD/kdG27YRgtrQV507kMs2M/DB+ip8Y+3qPm7JVH/srdkesH82X2MnQbdAmnb472vqzM0+vEv",
-	"zs9aWGDc9wBbKK4LahHcYu4oD/N46MXZgd7cxYkM670lXuQuAfdz1pcGLONrJS+xFG2xtWBYfLEumv7s",
-	"Z0Nm2FKr9R4Aw9HO2zvJZW4S7bjPnz378vmtACCffvXsD8/vjAH5ELWzvXNOggYZq8G74DzlHEFDIoBT",
-	"8j9G3Dcj5DLudCQkESUvKFWOeqStsdDeKbxVyW9H/SbXQF0RB6n/DT1ybKr/HvFF+UL56h2ayQRCN7lW",
-	"Zbng+dUw5OjHROdsuCPt24CC7Tf+aODcFWjsjoe9xw0A1itTqraFG2c5lUY1fe5IB/YRZ6963IZ8NlwM",
-	"s053ZY8o9ZNMT41XYAU0KrihbqGBgYuixNa9cGMnIeW+/vaJh7bwducyolkMtFvF1sGiTEJZEQRf2kN2",
-	"9uRWzaEekie6sVK0/J3PtEU3KuKaHxtVYJdSM/wu4NFipzDJ3JH6HgdK+/ZhbtP3kHWnRfqg4/bnqNv5",
-	"lPZDVL9y+7qyBi1BSQjY5ML4ogvEzkSEZjCM1O3UJHwxRHIST8/+8/nv3inbaaZ/v07Z5vyjw8DGtLxb",
-	"crpb23RHf2t2u/DZuc+zp+a+1PAXClYqdeVbm6EjJnQ6ILvPbkQOVNHTVPz42YGtK8x5UmxBd9236KNC",
-	"gqhygCIphOfiftS0OyD3mxNHTb/0IR/wz21E4ZP0AYf5fRwfcNsK/GP4gCeMfnzz7wd+BT6ER+i7knFG",
-	"ncUjB2+UhYQRcUd/I4VnDec/fR/+OercHabKRO1ZFBT7JIvPwmLGvcDNKo7jBU4EFtEb5ivGfbU4ENLy",
-	"irp6YoawsN1WHDtA0ROO9lQ3rfPTvLlp4y+VncO6sltWCmN9LyRSrBfASmVCUhL21ffQw4ZhH38Kw4Ws",
-	"Nw1LE3SXiKk2zUY8z8Ss0VSLCjfhBye77FNjs7QP9+2H7ozGk1fiG8AEtWO0NcQ3xSwNaSJI4tpAKLnh",
-	"oVivkdK71Ji6CN1+yu9n6DaYnf/yqzst7I3nqajW5ex8trK2Muenp4+f/OHk7OTs5PH5H54+/RKP1r/6",
-	"faAxQoN/H0EomPhvyjuKPgi5EtFHWH8fvyMUmHY+cyuJX9wo79GHHrrm1w//NwAA//8=",
+	"7H3vcttGlu+rdPHeqiS7sCQ7iScrfbjXTjwT30nirOzZfEhSrCZwKPYI7EbQDVFcl6rmaebB5klu9Tnd",
+	"QANsgCAFyc7szIeJRYLof6fP//M772epWhdKgjR6dv5+VvCSr8FAiX+9kHoD5U9cmO/f2r8z0GkpCiOU",
+	"nJ3PvlUblit5xYxiGy4M44atlTYXLIMlr3LDnp/Z/yXsjCmZb1mu1LU+mSUzYX/+WwXldpbMJF/D7Hxm",
+	"3zBf61ky0+kK1tyOt1TlmpvZ+UxI8/yLWTJb81uxrtazc/fm2VpI+uAsmZltAfQsXEE5u0tmt0+u1BP7",
+	"8RN9LYonCmfO8yeFsg+Vs/MlzzXcJbOX6vZHu/LdRZaVPP+lOjv7PBUZ/hcSlgldcJOuOl8wVbKNKq+h",
+	"7HzhV1xws2oWvFC3s2RWwm+VKCGbnZuygnDxa377Hcgrs5qdf9WsTptSyKvZ3V0y+7oqtSp3pyzh1sxT",
+	"/JKpJTMrYAW/AraApSqhb//pB7OeGXz59FlsCt+4nag3L7JOv1tjF/v8i9hIrzNYF8qATLd/hm3knOC3",
+	"+T/+9nfGZcaePWfpipc8tXRcr3cFPIOymVfwxif2lQdN5zuxFqZecGcrc/yy8z4i02cton26S7R3yex7",
+	"0JpfwdCerumR+23pZSWHxigreb/3vwWthRocQ9MjY8d59uVXuHv+76exYd9xfT00puH6+n4LewflWkie",
+	"D47inrnfSMez3rPH47N2nsj2eljoD3yNvFFklh1xyUQG0gizPYkzRuKh99m4O/tbXSipAeXYj6Va5IBT",
+	"S5U0IPHq8qLIRcrtLE8LeuLf/6rtlN8HQ/3vEpaz89n/Om0E5Sl9q0/9e3HE9qJ/WnHDNiAN25RKXiXI",
+	"mDb2Q6NYpphl0ie4d+5lKG+v3NSKUhVQGkHTX1QiN3OBE3NLXSiVA5dWyKW50pDNF5DySkOEM3IDc2RJ",
+	"kNlj+K1Shs/hdsUrbSCb+e372e9fMpNVns9+PUB+ujlU0oh8dwZvDS+NZrwEVsKy0pAxfNKKJmmJoKa/",
+	"jBt4YsQaRs2qOfJDpqrWRQ40s/ddyrGniPdnvlYZRB9YC63tP3dW+dNqy4RhKZdSGbYAZhd6Msn22skg",
+	"JQgDax2dlvuAlyXf2r/pLkUeLEp1Fb2mLxZa5ZWBC2bnxzYrKMEuSGjm1jzNYm6g1G73OxPQqKvkXBtm",
+	"QBu2VJXMmDBTjHsXspOfaXuS5mb5Pe4QQLNdzcG3SKhD+ju38df6ZNTir5AaewJ4y1/deC6UZYKm/GNw",
+	"6XHSSYcPZNzw3W17twL2/96++YEZ5C4rYCulrtmVwn0LOOXTsy+++vIPz5NdmgA/md03S2Tey/q9CeN0",
+	"TNyu4hPNvv7uNVtx7Y6pw5j3yerwSGgSwxt2CbrKIxzS65hzkUWJ/lrILHZj/YZVC2bspglLdOUFU2YF",
+	"pf0nk8qsWqTfN/1wCm7A3rX8aHW3nUXgjrav+ZDwIWERu/qN/t9sxmQ3x82yPUzvSt8Bypj4WkevcF0Z",
+	"7jn20A++989FJz0LXhSdMFq7kbnWn9+f+dG75k5/b5HrvQRE5H0B+ZegqzXMU7Ve896LYBVDzZTEG84l",
+	"4+VVtbYKzA2kxl4KWBdmy5RMwV4aKxzoOVwS6nKjpZNZlcCzvulaBSCbq8rEFJ7OyQYrD1/rd3oW2/Jw",
+	"hJ3NiVJGlQlzqTYR2kh7NQluWqr1rmoTUV5aL0BV9dZEX34FEsr6Tuzo77uukKIUMhUFzyOv614Wuytu",
+	"YeEPW6PGtuml5X99LPrwO0xHkxNLbBPsGwnInYGnK+ZONmFCWsIUJVNl1qHIoRHfgjTO5t6l1c7e+Bnt",
+	"YSUvhcycktjehVRJS23l3KhriOhAm1U6/8ff/u50MLxrXJI08j9FaWv4NUimbqBMmAZgGtISzFwbbmAS",
+	"Le1gAisr2XefW5OL6s01P5GK4c5csI0wqxXk2Tnjzqv2iWbpSuQZu6xkwjYrpaHZFKHZtVQbyRZWC9fM",
+	"29+WCkBay/Xn2RJkigaPf3dwdj13wa2qtR9J9xRjFPD1CtLrA/U7Tr9ob883kIsbKLfWfDaK8dQuM4fs",
+	"CthSlPpgrStx7qnQK/XlHqcUfaJjZweSfBDX1m6AGyjJyBWalWCqUpIJNOoeujv4zg5+h4t6TT97+nxX",
+	"gng3xhTei/jh9TGy4AQmkt4plynkefi6loGvpARkx/NcadP3UCXDr4KzyxwFTa1tjFdVe7lrcqRYKHK+",
+	"7duuAUY0qFgQTQl5NV/AytkLe/leH7sI9zzYMH9OwRp2hk3aFNZWVhpS2aWLPTLpa1Jw2qd2gMrW+fsb",
+	"spN378dSWM4alQOqKtO4V+KG5xXsV03o3f7x+o2x5frQREQGl8ANZPN7K2j7rE64EZkVOdPcOrgVZp62",
+	"3FI/14R4xPuWpKMQT8vzN8vZ+c/Dd/CP/hd3v0bdnWg/bCRazpXMmKoM4wv8f6arNAWN0ZjRM1SVSdV6",
+	"ou0rgetQU7/fu0y5navlRG8b0pzKGzI9hxVYfAqfNyYfQ9qTu1Vr5W5oov5OvsWHLVPh+jq+9kHviv9Z",
+	"0jBcr/m6Yw7OqN7FJLz5rb1qSG2Ik3yNvz7UZ1du52XV47oXEsfYVatKYYACtyXw9SIHJqRR+IlXbC/q",
+	"f2mMrgceqmAEqeZWvPRISihUSeaVV5GFpLD0Smijyu2ugmxJwj785IaXkq/tIn+ud+iSXvjavaTz8bf+",
+	"nZ0bdJj2aslYVV732xMWozADObHJZKqKTnpCK/5wZJ6BURFLjjIBfnjx/auEBX/83x9fvbpkqqyP7/z1",
+	"Nx0/7fOzwzynRg3S7TdgOIVl4k7TsbfWvlMt7GUapbG9CR7FCacgir0+P4wVXbpn+7jArD2R5uVD2xB3",
+	"uvpXHqDNhvvxuL7XYLL7/a9tZhvccW23mKZTAs+2xD1LM68kmtD4tyoKesT+M/zGynHIUAFdckGaKD6O",
+	"/+ILLjMlIWZaJ7NX68Js9zLQnZW8KktVfu00n4ZT3fBcZHPvpsRYMn30V5IAtDdz96kTFvV22isn8oW6",
+	"nfP1QlxVqtK1qAifQtfxvJKpkktxVdGHRc5l8OIVN8FffhrkHEDZMlfLuU5VAaHzIBhEleJKyPlSlQuR",
+	"ZfirAvCRG3WNT1hePZfKzK9KLilsW3BhN3ZelEot52uh1+5u2MdQA3NrDv9G0Rl+UEvW8EPvLG195rYr",
+	"/Oy3CjQaIOGHG37T/iUupTUJx/raP1PltSkh+OlcyXktu+sNCJ/vvNelk7Q+s7sM2rQ+E/JGmPYc6Zhb",
+	"k1SFSDu7YlYqw494nqsNhO8P9r/eY7xWfJGD/xC1lIBUeI43cL5wI9S0UbuqtOE5zL056axFKOdwKzT6",
+	"IZ1725JnLlITnqiQPDXiBsIdr3c5nK//clHpLXnE0a5ymx8+ikeZrrgk0xT/tFIduh9mFSVXQHNSPu0j",
+	"eNSN03xgSi5JiobXw93kemEhrfM1zFG0d0kIwxXN6FnJhSSWhgRabyD+tXS5OvhHWcnwyRK0yCqeo/m+",
+	"gvQamXQ4iTW/ndtTQXGk5yXwdNUiDrgt3FIc6TUfuLU1HxQlpEoSf5zXLNYoNc95iTlfldRVYVUqyOZr",
+	"yASfI8tMZiulTYuJ5GIJ6TbNQ5pLecEXIrcHEbzITjZIFGn2zSezlZDz7dwnj9QywC4dqWxn7YsquwIT",
+	"PouizedErZXBnbb63LyS/IaL3F2VVbUIj8vSl2VGSys7a1mv/d9Oda9lVEzw/DGwdTtJB7lWDN0KGrOT",
+	"mCcXJeETzQq+zRVHH2Zbb1hZObdcjjeev3U/uDvENESZMU+9L9nLvhQ1+GR2I1TO6bTCHYztAL2pMYKj",
+	"PniGI1llOXhdJPTtX6dXvIQsnjiAT+CeUvjiHdfX2oVomL+oDN1hkDGjVNyAcQPVnqPuvJXGt2Vu+paP",
+	"YKbRObsS5hPNFlsf4U9Q6XaDYzRBbWQYHlhVi5rsB/aQNt1eztrn2iWp3GVMrE+ioZLOe3R8A9G7Xy9J",
+	"VUaLrE7FwFccFnO9gVIsBWTzxTakpb2rxt9txxP6f+E4qVP8D8wMEsvtvKwd736OBde6rXH6ZJxoAGdH",
+	"gfyT1Zl0JCbJb+e0ch13nVul40A/6Q2Ui/ZPWnq3U7qJn9xuozs+GIGk9/upJa01xMyAbxtG1ckq3BrQ",
+	"o6PHoEH2uBH0ij/78nnEGodbnkEq1jz3yQNLVTLOliJHQl6rEphZccmef8G+Fy/3J9n4eSRu9vXg0ZUD",
+	"L80C+KFpVpV2lmJPtpDdbQzCpkobZsUHLxOfgcu+YH8WLxnXmJMVrMjNq+1ns5bKySXffF/nc++9LKas",
+	"IIhVLGMVADjVa4BCBwyPLUu1ZldKyCumZOMFkUpCyAaLUq0Lg3pciddMyYZBWONCwshrVx9AbyjtYT3w",
+	"gz5EHvcWOCdV3FkwZeBrYk/BgBu5L0YVRKX2+RK+rRZvDTeVjmU0VFHe2vgq5tZ2Gclowh0el3Qw9lFr",
+	"f+kjY3p65n+f7KwrmHNs56x43Q2RATdVeWhK71LIKyiLUsh4TpBVm3viCL3ZwCiTpoiFkREIhSJ/4ogD",
+	"oV/0TLgq83icsEkeHqZytxmJz/T1P6RXtzczmEt7IUlzUq2t2j3o3dF9rDdOFq+z7xuvY5s4RLaHLprE",
+	"iGd7dAX7qujoaIQeFc9Ax8d8Vy8K/NdfnP1HLMm4mXZQslETN+/RgkuVWx1BaErS5degG9FFQqmlw6s1",
+	"DKuzHZ2v9vQ/HeXpX1emauXQBXqQMXk0KvFNqxpyON7w1fMvuvN4in+OSVuhY+0TtuR5iAjhLCtB60O5",
+	"UTcSfZ/AdiFK0PfnQfsY5FVtBgzJbGcs3NW+mpFZbZ4EKzJVvENnb4pZM4rb1CQ4ki6jCvaqXk/shh+T",
+	"VrPhpfROkrF0EF3LvkyU78QNSNAt48jJUrgV3p9B9mqvQ8OrVrt2jcq20ZlPlvdhFek4Zx5Ow3bOpAHT",
+	"QoPMoGTcGPSiuTTQTh3CNAZECUW+nVPk8oFzGH4brRHwHHpszGrhQ+W7FLmbTH6fpYRbskP3B2QwDiWq",
+	"2z1xdIQDutc360yIjBuaaSe314fnN61F3bE756b20gd8DxD5x1o9b0FmnUROJ9j8n3u4yaBi7QZ5I/Nt",
+	"xPjw8ZKAw/xWQUURPTPHLKUmTQ8iWXeVbL6M6hEN/xlpAXYzkNpqbSZC8p4sZNxUigcxJD/cwL7i4R1G",
+	"J72Mt2Old1L5O073CyoS3vq0flcz7Fmid2ZgsduKa6bhBkqes29quyySER1RFXLQ87XK0CV6tCb79CxU",
+	"zpqkVvt2oyTs1K/HXkcn2atOPz179sXB6nSQOtfe7jp+nzBypjJVsjCrNBj582fJAULsjyXAE8vlG1/Y",
+	"c3KGbVYg2aYUxtj/CrNSlWGblTDAdMGxxCFjoFNe0OE9jMeMsp3mWGs+6pgbP3THvy+36Ny79zqnWdeg",
+	"aGzy6/bdiJYU3fuwGoOUYkmrByvlglnOwY0qKXutTXgRvBMXjx91obyo9pw/4C5BzoJVoCuRWdJ3+YOY",
+	"AWLPJ/d5RT7KFxMAtZv4Ych1qmBIK1HMfjvA9N+N3bi6uG70DjbJGT4MkippSpUH32DtNOWviLRH6w/s",
+	"mrb02VMU4ALxoxykzbNBnn5s2960s+G6zm0rsdYubNJ4130Egy/cP4YC11Mnfedcm7mqTFGZD5AkjKM7",
+	"PvwBRheyFUXPVYq5CFVhtaO+E+gvuaEUxA+SbV2UKnUG9JDyWRvad80lEz3xel/PrzbSIbUIY7Ur/BXW",
+	"BNu/v/7uNdNcZNGkgJ7A2cvtTtid4v4hrkPNPWMbNFmYbGLlGimqOY0kvPM7d22H/Nuzc5QWXvkoy8H3",
+	"9QAIlOlK3PQmZGAOBROaXaGajU5Voaleb8M1u4bC+HMHmcXzMaaMWO2rn1nyPF/w9Ho+Ze0Gmn4HBSqK",
+	"Ut2IbCoEgINLOurUF8+3mhy5IHcvnrBC6XU+8a4vAhSN69UvPoDHOLf7YVUgnTtVB5ojK2uuQTi7cWkp",
+	"dHE8dFekhOmNzLeotfubEpYQj/ceNYdz6NSaX46ZXP30QdObwMfbDqM78tylteDeBBU44e1LAsxBrzt2",
+	"r3ww435u+C4ghi4R9+AnmLKSKTdxdbGrNduXhD8ZmEnr9Ntz8ZmVMeZMxe+YD0NVoCyIyGPimlZrQA8w",
+	"suoclgbL65aqJDkt/hviDPtg712zhkfNXnDV4jVOR29Bc5+TsD2pZNZksva8O3qMG9lfOGoJE2Q2T83t",
+	"nvQgKF36DV5Z8uyjIvWQHv0msTeUFnUKOCkelHZNpW8Y38Y885jwaNyfux4Qlyi64k2Zf6guko13wl4v",
+	"7SoThEVTa8BszDUX+Tki4CFK2pWQ9usGm3SXgvepCb0eqXf2SNqKrJvZwzmZhuIgoQIecdVcg5xXRU9s",
+	"ebpCyWYawaAt6mn7xZsIREj/ey7PZMVW4YX8uOutfoQoeNSR0fXJYpUTx8SPSTLCgpA+aCqVt5TbdgJH",
+	"nXAR1W67kfea1RVA8Dv2NJsCqrW66WF1kyYvdVNW3eLrTKQ6M6kd2Q9j/rgp9dk0xc1BmtKecJ8lxhdZ",
+	"9pEk93gH1mGVvg+XqeMp9bD5oBIbkzIuOWkBJOQCJUCLrEeouQS30Jd99sVXh9X9OoKihLZej4Elhb4S",
+	"YO8S2wGpkpCaD+LZQh8JlOVUeqU2LS/9PV/VyfSpHYcNGEvUDe/MQqt/hb/PREm6Rwk3UGrY78Cv8b3q",
+	"1/kVtnYuaR9hjCoK2G+oo0SL8bOZc6b2kVtc+k9uM9ipjNckaDV7jFt65ThhPyXS3X2PYzDf6keMOaQH",
+	"Q1e0tLVha8f+RzMlmVSbVlnSvkhiO5a+KzqGizFcDsCHK8S4G9juB696gGjOrNKE2pvR/vAS2u53LjO2",
+	"4jeABhjIrIPQdpgziJtWSnwP+dXo652NWBoo+0DcdiW61yKG7kgDFYAWrJd6EbW4D6Rq1acpE0sIQLSG",
+	"5lGDbe2LPToolFAsIIyeZex8DXP3Y6sg+t1KZkLqAlr5OzF/bqQGQph8BMqWy0KlpwPnHM00dsT/6UPD",
+	"v0fw3EfDA9uTHhrLA9prKP4W7PwuaQ14I8bgNfljjXvqWxmNDfJd2z3sFJYgd8Avcw9E7x4Dx0/tkVQN",
+	"P//x6kZ9Jfax0ObV+9WO9oGEaQW1xUt7SdACiEUf5RKXUOTbI/P79plJvflInYXj+2KrvIRCPSBsnweD",
+	"93t3hfgGS5VnPSUj/Y4Nl0sW4emF6vcDmpaXrzcLhV5R+w1ck5ReZHm7a4eb/D2mcO9Sd1wBe41mt1q/",
+	"29RWyF63/eYODtq31ke6+bvekKFbj6S7H0SaSrf33Xb7smnhtOle7V9AZML7jIxLUlT6PA1ej4mWa9To",
+	"J/HMFORoGPcqIVVlBhkqsQQXnSt5heGWwvRkLEzFN9QijtZn50gZMxtvFbnVsjXPMAvSAdxM00CFMid7",
+	"Zf6wtvkQ/pBuJzZs8XPOhDMv6lRYLhksl5AaPL4137IFMFMKe55XXLTAOBoMngZ7zL0ZnS5yhLeklcjX",
+	"7FroTyVbrzYJWwCRLcqMkbzvMdVTudjQqqXfxLfVETmEeOdUfD+RLRpZ/SyYZ/zeNhkmo3sb7GmzEuaP",
+	"mhKw007JZQtsauZlQwuwqqjiVk0elIyNzUbxoYUpc3b69ehhUrz2yM4esJA8/C4ih2+PHk4lH1AROhjj",
+	"nybmqvkjKkIJ0sy7RsejYho0M+xA9rcnt9e8uKzkS8Rk25VXTWsHJWFEdo/vBXGX1KvAfbjr+Mr9c4cA",
+	"sR+jBFR7H7dUF9lhe4vrOQ7rApU8qrh8EW3TxCuj2Keu5vuzc2afYpy59ijk5RKaLUuAC1aC/focK8UJ",
+	"E8o9pm6gvEB+e27VhrpxxBZMIHbsWMgxF3Rhe9BOOlfhUKV456bsSo/LSvqGXkIzJYEhm9AXtX/zc5YB",
+	"FPuLnToH2Uy85+T6NDheZa7l6ajuVL5lTsRn4aioryHIG4K4Snmeo8PSPZ64lnTG7Y7VBwlnHFt+hMqD",
+	"KyYeSG5xYJYxdfS2py/gAzZRGMF6K9ntO3EojglhMgfpUp1XttcY1Xfuwzr8jieOkHqo77GsuuoAVw4u",
+	"ap9NV41y4LwFmfWadH0V7Xv8hq7Aun2Jfsx5Ch5ur4RUFILy+905XLAzp4tSXSxBc7lWQ6tqEYWpGJeK",
+	"15Q4T4VM4Lxb811n55QdAYZTS1IoKHnO1RH/moyqRI8X+XYEnHt5wmrU1IRhXbe1HUv4K0ZyW6mDjLL5",
+	"sOU4nmJjJT1YAbG3mvw69igBYVutSAZhcxPQPhSScbawVoBv7eRfjtjtK6AvP9G7UJz3vDcPQuX/dBT7",
+	"aFQVJyVvf8Wdl0MZZ53e+FWen1P/UrTKhbzC3B1hNOTL6W9PJ/srvjito6GzwXTjd92Kqo0qM93iEdN5",
+	"FsaEtgyPt6dtsE0ML01dPDbNtFSZrkAbLCSO75ETd01zXERvxPZklA7NjIoj3A6n6zZhVn/hVAFyOOhS",
+	"Fdk0hntTZxPzRFIBRhw3ISAQa1OYsAOuAzh7gG7LrZzjOrWzdXixwCEGncNbENBZazcHrlUcH0Q3d264",
+	"Cose61nP0LhT+u0nmu1eeY2P/QW39VDDfYhVTYKX4Ag3zYGX+oE8pvvy29/6WFZ78eTT7vOKTV3BveJ6",
+	"FWmx/+2LJ8++fO7hoZfkZA77gQvNhMQjIGUKm2eu12F39TALRqlr1/cgmkEbS9PcDULAwX3gkAdVxbxQ",
+	"uUi34zQd7MdQoOJM+PH2g1a7Drul1J+kCStEG5kMleLXXRIOwBAgJLiaPoJyuWCDd1bt1xilwbA/TgT3",
+	"CJ1kB/SycV38Il6afSK//v641l9BY6w2Kf+gmjq3BVxV8pwFU7F0jFjS8WAf7fUh8Vp3IjG8VaSK+YQR",
+	"s6mTm48RJkensflWZPG2W8hsXDKoNdhUju1qScuKshhreAgJWs+7/OB+JhI165j7JibT0MK0PfpIigw/",
+	"bh/ajdcO8UHfzKnmZt3OGEnT+inK4HprzLpd10b4K48pNB5WbKMIYFaWedaCHONK3GBL4v1Y8nUoqCmS",
+	"i+eudRhdEzauq5p9IHOHpFsb13CnKJkmDffu8J5Obn/7BgdbvU/BM6rozUl2jYh8ZWhU6O+TCL9z9oYg",
+	"HvMm6t3oFwh/hLkMe3SEB+I+x0lYRxeH1ox6Ku+SxM4W9VBxlzxbtDtIoO+4vn7Idr1Q2DOUqTi0GtOB",
+	"WM178/1W3PTcCAPazKMX514pQNgvrkf1jqPWBRizxuRWwXIuZM0FJutotlDZdpoUJZrEPO4RouQY9Pwi",
+	"D0/5GnyhPDduWgliQFqz8cF8WkMyHXv1Rb8pID0+odpS+Ijmt43Y0JCObnDQk9w/od+paQXU89U8XWdD",
+	"Xx+xrADxf4zaUQoD8/r4jqxqiZTN18UQ9vwD3SDkKdH7Xt/I9q3o5JrtcWZZujmu/XAfz7tvXVaXJe4v",
+	"EXY8MkQ2ffZVLLOi5m17gR7rc24zGJBLVaZwzrhLvAy7ZwUUYg0VjjCoVdlqgcOzG6EVQuW6d8VLbRwv",
+	"6Li7nJPrqW9pNLKhce+dqAufP3/65efPx7Qj9pwg2MAvnz4b7O3VzeGky3BOKa2ZAo3lYgXXunfXKOFx",
+	"Flyl/nZinlG0h72spG/Ypjayjs3IdgEbZeon/ski58bu2Sea6RXkeeLARJqm8yTydoGBv/zy8+fJaF7V",
+	"nup3Yi0QXERJYGUl7T+bpV2ws/POMihyuafzw76T7bC3Tsifm5VmJeTciBtgrl/4zrahpP039n/Qu/pv",
+	"/3bBgKcrlirLaOm4hWYLyNXGZdX0wwDsL+Af4CFdL7W9TH28L+7F73Db8YBbDaLIQcDwTj3dJ+Cj4qR3",
+	"aY+U8FK3PxqHAYXLGCElx+S82JdNGQ653zmMsEHQx3qgoNX+N0Oz+gnvIr3+gIU4yd+zHBp5YC19lWLe",
+	"X1SX71IHknWRg2m7xRe5SglFpUEKj/F2O+DI+NFayPDTpzv7OYls7fWRRZc5vLheqboPsmP3XHrx6hCE",
+	"dZoLj72c45BYtcNMaJZbUWElgdpIyrMJYQ8fsJomE+XhzQJeeB+gUUwYlnNtpjFY0bnzAeBOpo4OtjNi",
+	"7gWucTjEcBfLiai5cY86bTOZoZ4WV6nFf0c0mx+8A4AzNy3SYgrhkPTHZeL7e/fWDjKYjr9Xmg7GAoNG",
+	"5NM4fHYAKZvR61KScEi6XUl9AK6CFDe36+V2Pd8bDOOGJDs2an1Hfh3gaV8jhvthsvOq5ClEW6e9BLMB",
+	"IP2/ULkwxKswxG3NsoyBzJp+cIsty3kl0xU1hetXtp+fjTKjwpjHbsgrV/LKMqINFwTEibMslVo2M/p8",
+	"f8u35yPgrO727XjW79JP6+8j4dKHgJf/Hx0B2NE43PaP61N/UI5Bmw103fb1uDte+/CCDwaWhhVlT35H",
+	"dZH0ek7HqHaX194qShesS0cZtSW+aD6xr0Bu4GZsFQKXKlxptHhRzIzpBpSqfKBv49NnZyfhhf2ydVuf",
+	"xaFqcEq773T0xnIhoeEZHQ/GSbcNzx+exxxlaVViGZHTpHad7HUFDZn+zpnjfoZbJ0Fgwr9LGzIbxdbA",
+	"ZWcCPQ696LgvJOMLrfLKQO1xEFIb4FQh7aTUuBG8NtNpNKRKVoAq8u5b4v7EUm0GDveL9tl+3m69GfXB",
+	"+KLW2NrhVmhDHbbh3G91wkR2/o+//T1hBTcr+y+Guoxd3piNGOL+fdVaarA1SWrEjcMJbi9BZDkkeEq4",
+	"iJI50w8bQDj5Ri41vtUTqd7/VC1O3MB1c/329r66gdJnPI6qsDmu1Ye4ctZlxPijkvzgKBMmyIuZ9bT1",
+	"8Dr5oyvZ3uDe5Wxu6pT6/gAJy3Ft2MeA6utTq9StU98hwX0NDMZsZ6/0nyWtuz4kqgmjPpI1GA3TvuQa",
+	"nn/RolK7vhiFkGI0dFK+7Uji9HdqPWKp0O6VB+mmLYs7Hpai1D3gG1bMaKv9G6irgT0eyIgb5tu5duPl",
+	"UAKzW0Mo5fqc5dxQ3pFkXF+7mjlflNoMy6RCKP+Rw0vXo6A9vJ2UF8v2CRTmI9+4zzo1ysTYw0tLvQwO",
+	"ZVGDWqlrcSqphQKdoZ9AMnORUCKfIcp9LCe5G+4AR3l9Pfc5y+tXj3CYu2d703z/lZnaMtymzJEcssqm",
+	"4NXdHMJDEv1G2WNv0xIghhqC9DZPVR5r3anW7OwkjrpJvyvV5rDfWQvnwDSrY1SdtFTUMSYuGnAWjC/U",
+	"DSReTiAXOgTztFGBDlB89nPhdr7OvfhW2M2mA6ZgTTAnWFutY2JSdpCVNzqRU3q8OkQn3TqLFtkkIe3t",
+	"66NT7+Lh/YeBNmVH57Yf+7oXdBcikirjrODaABMGPXiacbZWa5A9+sc1bCMK/YslqQTADNyac4ZzSBjo",
+	"NGGpKfMnacKqApUerZiSffH0p8Og+mH6S3Nd7PTjZI+IJ5ingQ9ZE5wtSp5eg9FW3Q8tuUaVMStYxxdv",
+	"ojrKi1Y5VzzjeuiAY2hw3m6KMJSPQETtyBPXwvMocXIPJ1/L0BiXWxtypwjif96z6957skfrw8ecI21o",
+	"+J+4iJz65C4AIaHH/F1TpHsa18UaelqDHiPJ6iKYSN6uyHLMmbU2kjxnyHmZKtlvlQCdgkxhmgXtl1lr",
+	"yKxlG4nROVfiGqwBVLL60fMWtyH3Qy2CD5JAa4RqauYQlNPhicejWFFyrHucvcxVGks653nvJhBK3fn7",
+	"idKQhd4ppAzFTgdSzzejWwl5TYdslMrndr7+33W+qVjzK5hb+ktmCOxyGLptT/O8GLLd8B73ooC8kVYi",
+	"m3LrLd2wCS2lE3b6d52w17WXv85s26gy24UFeXzfH/pKj2m0R0QY0TtHNk2qNMFoay204RRz32oDa0cS",
+	"g+dfd1gYlzv3F2oJeLRrLYxZE8wm7VqMhP4SJ5s/YmGvbirAXE/MOk31CpNaSsDKgV3KSDGHhNAm50Zd",
+	"gxxKRr+XJEqVNvNKtwG7MlVRobIfQFbrxXHvf4w1OEfmww5C0DZCXj3wOLvtdIO+iKCNWHOzJ8jbJejw",
+	"CJIocXX3MLLcgFTqScauxH8RTM4eDLH+XhO9AEIt0b4rhx4cCohEfIMt1cynZxvEUqT9rfdhXZgelTYI",
+	"zu7GNCtCDB1f6Dq17uopxUX1evIfn1uL64Iq4RliZ+VC99ZZ63Y6g0tsaVqOVxJTswTiJ+wleL9/7eBI",
+	"OO/2PibNecSO0poEf6Rqgrgxu1AZodlQpg1yfTK4nCVv9QPUKDEEsMvvi6YBzWB/JfdYJBiEn0cnjzpI",
+	"f8vYdk/Wjosf4SnPGWfaqAKdM7Utjj1/7bpWag3Y44gUZ9ECKz26teueQt5/ii6m/cf1OuiH/ijQyt0c",
+	"kEoaF/xSqtC+j9UNIGotZbs53KqxMaQ+HX5UVWKdlu7qhvHPUefUPNokGToXRQt9eQ/aMk3gkYI8QUvJ",
+	"UWq6252VVQb2RXn8u/fHeOitl3AltPNa3r9px8G9I/dPLJZYeIzjrAF2+FiwzPuvDKQlmHkkdEStZAez",
+	"/g64Zqj47XKHzWoz/8ff/u6qnpVMwSW2ufETpgFYa5LJZLfioS69X+0uwUXfvc+Z6Wl0upqihj73n2At",
+	"Pu4zeeInDwh2MNgjEJy+9OwsED7xfoD792OoP/fB13KtSpi3J9/fv3cX9zPodLmTcTqs099LaX98X1MP",
+	"drqSuZBw3gS1lEQ1skZ9zoAv8WvNt07zEAargDTl5tROFPv7QNmkN2PJO0eH4nKJH4zuWYtswB1D7F58",
+	"fKpKQE9Juxd8l0oH7vkRtYR1dvS+vOUF1zCqUN6abLvv7Mm6HZ9XTA2MVblNMH4YZhZ7LKOxqcS6yPl2",
+	"HlFs4gta8+08VarMhOR9QVCHE7XmW0aHilmO6UrkGTYQcFdDbSSWmVMquX8lEybxwNT+KezbJex6vXVW",
+	"AO4DNWqPh07XzjUQg0xzDm+U7pW8YHyhQbqAiS9ksdtMexnW2ptKzJLZCniWg9aDfv19RCTVfOOicruz",
+	"j9kvP/A1Bp+o5xXHTQjnTu3Qx+TdUx+MUQfue5eNerA0LWReIanxwEpoe3h9yE3VGuYB1GonDCfMimED",
+	"1Llangdnd2X5pSL80ppS3GsorBFUXMZJxL/2mJb0/d31kpmQKyiF2ZvTtO+Y9oC/HVTJNJQ/X6fLS9g8",
+	"wXtK/zSqeJLDDeRDifQxPnOIQVRPa5CXdzHWnQMmK7mQvqq630zwr1HFvyrkHqFC7qeA0rp4xRrmBH8b",
+	"1SNdt7LYV4Eo3f1uSu09lIeHtCRF2T1xAep9W52OhbrslM7Z7WxjFZSwVjf0UQY59GJZRte/7+p7uKZ4",
+	"49W6g11IPNEND7I8XeXzCP+X/fFxTbN4rAPhS5xtwgzHMh6ablvDIOXWsG9fvfimI60/Fi3STtMzCrVE",
+	"BeyBFMpjXGqhAtMjyfrlVXAWqmAo3sYtzWtCnchQcLBl7bxrQP6D4yAo8FEnjndhpdS17oPx8xqxS9q4",
+	"EgbhxrVPuExXkF6rKiA9y2g6nT77GwLfS8WZUG05xHtqb3JfWV4jWCJlLLKpI8Fts+dXTQRwgepUSQ7H",
+	"0b4dFJ4D0OAQBca68aaXJbMuhtR+rE3gE4msXGk9T1XVEtZhQqnSetg95lv6WrUeJQ/P2UZVecZypeEg",
+	"N5ndyu8Upfrt5r0jI45bYOObNjc5C5Ekwi0ThqU4d6kMW2DsyVIYn4jAQrV+HF31KeCJ7zdd02zH++L3",
+	"yxFLIJrdkbbOPpbKsXth8Wx2rms3+26tMrEUvlmeww/C2g1KGTGYY+21COKMhDZEysJQWnC82PkFio4E",
+	"+13alyTU8mvrggLuhfvRrl0D2r2M6xGDcHY4PQE/6qGjsVE4++yjNFT4V2+C/Q3qHwo++9Ew9A/GyZ+Q",
+	"bXZryx4Ae35vZItuE4rKIe2nx+KeX0PRIwePqijsNZ+VmWt+Q9HtaWR4n3183DBv8Vc9HRKONGz7zNlg",
+	"5/10wx065NAPtV0JWzdy3kPunLd+R7s1LL3uHHKt+jveVRqWIscrIGQGtz3O4eWYlj/LUNSrZTzarSGt",
+	"SmG2b+2JuwBnXyZANbcm46d2ldyo8rOEbVYlfWYZFdAnmXtKNq0wPiMtYUPf7LaB+wzL9ewE7KYDLzHs",
+	"6Sa7MqaY3d1hdvFSxfXjFz++9uC3q2pxwl7dQLltWnYafg2U4bTCebLXGawLZUCm2yd/hu0v8tMSfsPZ",
+	"WTP/2XOWrnjJUwOlTtja8sfM4/umuQBpPju3xib5gxhnrr8Sq2QG5S8Sk8D5Gtg1bFkJpiodmCEVEVg1",
+	"F9s9kpfeT/OkhCLnW8iYKStrkP8iCS86YwXf5opnlHexrLTdOYoA4LjztdBYSXTCfnJ4RMFizQp+katq",
+	"gQvRjOOs7Dr9zKzuJsNp0EtFdvKL/EW+aJqTY3zlspKsKNUNaNem0oPlA/OU8YlmSETUMY0KcWgWNKOf",
+	"+A2sqsWTr10z9E9DoMcmj96OJDRbYFdtoywV/SKD39Kk8MebVYrHR8MScH8lfaDNTgPbtNOKP3PrqoEn",
+	"qVsQ177noDuXVlDPl3n4NboAHU3iF+kqRiwF1r3SrYmDE3CxbLW0xg52kwLLfVgljcjRnGsSBX+RIDON",
+	"hSUSINNMKrcq8lhz51WxB2p1ADyFBiXTruyVlY4aKw5cIzJ7rqcucfTf/6p9fIjbBS9yYKnK4IS9QCeY",
+	"3w1h9C9S28m0muBRf18f0L9gYmn/sEJau/xX+/vE99g0FUJrPDs7+0V6Fxpm0ArN3v/ik1l/mZ2z9//4",
+	"29/v7k5+kVg/lYIkPyI1kFwKq8zNXhSWbTx5dnLmBUjrs6aMebYhMpkFiP2zp8h8C5C8ELPz2ecnT/E9",
+	"VgIh4ztdAc/N6r8xxEG1dHTaQsnX2ex89icw3+IjpLYUSjqL/dnZGfF8abzlDLfmtMg5QceTPI0xbWwE",
+	"ErKz14Rv3mLOs/Off01mulqvebklMBB/p5q6WeQo+oT94KkmLQH3judU8Mu3ukV/aKXxK41CqFrMfrVD",
+	"nq7BlIIgxvv24Hv3yMNtArZKdaPc1dpgn7ZSz6KVM91s14+lWtsNqzRVIpMeHF8+atyDFHBZ+/4fmACO",
+	"XfcIorHMg4SihA31oP30y7PPm8uNEUTt8wq0USWlfZMy/ll8726enmIQup94vhPavKBH9m5gyLr+6koG",
+	"mm0c0lpxBPQcRLb3RZ678r71BKSFkYO6t2MdzHQMf7MS6cqPxlIu2QLRALNw/3ySbmcPT9/jf+9ODRDQ",
+	"UKFigEOY0KN9d10CISyh1hIIpZaOtalOsOJbWEFsj9Q/apQjhJIbmOdiLbAH/G+VMnwOtyteaQPZZxeM",
+	"MzslhpLB8npEvG0d8ztwx0wBKb4GgynOP7+f2evgdX7HwD0sbKO9Wv0nCQ57OCPgLomfXTPyaaDv/Rm2",
+	"WC7otJyXKttORniv1gXmYZIu/pDU/Y66efawTqKDgN4moHTSapqaWCdWPdwlETzPqU+D06Q041ecYju9",
+	"1G71MtcWrI/jvhQNRvwDbeplJV2MpGdLLys5Ebuo1UPjoo5WHqdOE8bYqFNsSesLFOBwH8tKBpvYjoD0",
+	"st5vWm7ryMX8rQL0ELub6WJbB9zD2Ft8Y4B7viZ3LWu7kjQw0vfyga/J9zriSWyo4hjFA9GcP40+SfVG",
+	"Aivwu3vTXXPwmMLUgh3qvZkNUZ2+9/++C+grkpFmbYL5mgwlZ+Kmag2aemt7kwBtqaU1V1z4wH1nxBq/",
+	"qorz4FkDea5JlO5Kmj9BTdS7JL3niJv9L/l6DE38xIX5/u3jEMUwNwpz3O9JGm8CP03SxBfVRlqDH6Ec",
+	"MQN7Qxy+5u2spCDF4SR0yhdcZq5Q1ik17VN9QQ/85AsYHvhc/5m0g6Crakz5pY2FzN47X5t5fxr6EzZ4",
+	"CnvfVsUJe4u4r2iKNkZqhiKPPgTK+juUeqwC8gRuPGBT1QPDSe2YEI2DYehVY6GBlSa6pcn47FhP3qYG",
+	"wkgaw3njJTbpVlTNsFQlOmpcQy9vXZ+wb7jhlpNtWj3vr5RJKIgv0lXjxAEoNFMy3/rbR34djy3SFJ9K",
+	"SvCkKqzWdtcVubsc8seKVPFXN1F9/LC79EA3I5jgXduP7XtjPqgyjSP3X5p3/BqmUP4QOokTKUQAZr7+",
+	"7jU2Pz1hbywthOfrnqALcsGcb4veRB46cQwfXgEvzQJ4/z3CFOMEUzTWXOTnAUSuBHerEhf7R6xZIdka",
+	"1pg8tyb/gmIOUSFhG/cJ+v/wZnXvzVQU/229so+T4Jv5PbA4qAd6ePJ+y7eNXeOKXYJCLs/bAs45TOdH",
+	"ELSqEaWjKuqLyqggFhRevobnOwRlommutUoFr0MCWE1SA5VDrqHVo6olL7YXZOGhyeFKU/gV1BUaro8k",
+	"xoko8O00rMYl48geKyK1ax6anbAX4XQJDTqo9yBUUXfpTpiHuvOgm93nMR8fHcn8CjRbwEpQ8wpeguvQ",
+	"gDMUDtWtfdcugWcOx/v+alr7tII1ilAoz710qLGu8bx03Y45ZjzWyGzNtamrJiqjEAfUDzALylF+jZqn",
+	"7Yk6PDFywrW0B1U6xFf6JuhkFjdwKVTbMpRd54ezfY0gDjN+R9RGaPSZC3nlSaIh5r4FOOuvtYR75rk+",
+	"pKlFdPsI1ve7EB2OrmHCSuB1TBnd8faqYde7o2S5dlU8cS/xs7MzMrPtYwWp/64zjzcDEvbs7FljiwNq",
+	"6tIlZ2K8N2Of2p/73KPPdrmBNT7+yYy2oEbqg1pub5uDC+y2Z2fPHmn8N5R45jM8J7gVf4SuUodBY4mk",
+	"B7c8NfnWRyvQePSNenpvxqpaDIZuMRz8cKpWtXiL8e4+p42d3kRWhK9qZcJpVyu1YesqtSKdrVSe6d4I",
+	"ncj06XsDt6bflffCsByskv/0WZAIw7AHBMbvrQqBjaSdGeNLby8rmbB3XF8nwZl+A1YLRIugNgRc6pSl",
+	"ZndpL5irx0Pr4nnvm+1jzbtJsbK2SN2bYhNoP+RwcBMQrjdjiyxe3RZcZq+zUYEqB3Y6Ok4VVOtEuig9",
+	"pGh7nX3v/Pw9tCgyfYEKE9U1uUZbddqKNtxalVYPwGZz08hA4QKGGKpcLEq4EZSflXJJQxLWGHewcmbT",
+	"DnkQpQQX3sFIWEm4ULd3p1im0u9W/Np+/T395mAB9VLdHi2bdjSuNxSubWfBfaIRgAt7W9FXLl8JgdbO",
+	"GcfEBWtVKVVgVY6LFM0JW+2EvYiU04VKMaVfNQTtc6n+FCJODOlug53IRuZiP5CgxsN9aBmNgwy4V9kC",
+	"nRPTXZsX6TXllVUGLwjq44GsJAJp2vJgTyOrh9sHl5i+wcSSgPzCu2RvTv898uxzMJg4yUWKmRFrQnDc",
+	"tdQKgGtsKdlnl8FtkSO+hcvujUYjtwW0TZRRmdDOyHtnB231Qnj6PJbhv8UkNHuBZr+3sOS3BEvxCHbR",
+	"JfDsCTq+HRQGyXpHje0GKRdMYisox/P0eGLWpgS+7ld2JMNYAgYGMhyckFao2db7uyTAJrLfeiQjyp6x",
+	"SvGF84auAetMCSRtiRY0PYyplVStjA2ttuzpGdPBe70RiP6yE+ZyW5t0PecXItfpJxrfSh6yrgFm13r/",
+	"m/nruPQ23LgnzQYfkOWGPnftMmBdirAWGRqeU+T8/cSv4UlVaCtMMYZZPtFu+9Fn7fu2uiVdUIlrjQph",
+	"D3qAxAL+GDe4X4Q+zSARM4NUZKDRaw+ly8JORSFc6XXg/Tthl4Qdwz51YFGZkvAZZgUzh0GaBL7yjHKM",
+	"yU6zFIcy1qpXtcsVzakw9fxPr96xf/zt76f0WYSeQGZNC4HDqOmRDHQ3PWzQMyp49HQ6ixlk1q8MfFOV",
+	"fJFvGU9TKMwkcVY7oGWQtGQq3ieAITSFrHnE62PfT76n792/7oazfY87f/e70Rzl3iTwRubb/mRiWsQ0",
+	"+RLeuX7ADrsrNrTRL+iJ++3zfhWChnmMXBa3oL4kReJDSMRGrOGJqswkjD8A93FjGBXei924k7NK9yjJ",
+	"u2daQpFv++3NS/v1NNfno/GH4pr+6RktUW5ANAk5XmXGriqRcfRcKorfkSTHBOwtU67pkAu+1UVKVss9",
+	"iLSCBgd9/OK/6uYED0tZj8Eq2n0kejiG35OJmcRKrYESmu3bmZK1VO1lFahKtuM08RM9X9RA/FE98RVP",
+	"V7U8F9q7Mn988/YdC99zwl6TnzOIDnvjQLgCDVIAlwLyzGU5CYPOJEzKoPf8/PmvJ9aGGFT19Eeu672k",
+	"1MfH5UE46ONre1VhGc3Ts7PAp00mZsJ4U8riXU4JpRVYSiqzdg5Fm0ALLqxpdirkjTBtS6bjNMUKxtf4",
+	"2MdKFzQ7B1f2yHRBYw8zLtrkKZTP5ZLUGXt8J4yqjzLkCnqlNhIJ44L4V863+CHW92IdRlPeZemjgJaJ",
+	"UEArlkZ/Dvn/fgRqLfBgMsEO0OeFwl7uOIEJhH2e07ti25H0pShnmZ3fx3oj7NxeZI9uEdthh6+C3dep",
+	"I9fDo3Yi1z7ZCdkfs2/LwTS17Kp08Md0ZaaoPuWibErk61SPK+5yprH2es9FPH1v/zNopsepMRLFLOjB",
+	"o6vtfn3gKz9c+eDpZwIr3r4qYYstBplLVJmaGodcyOuBU/F2wTCL/M/6qZ2D2YkHOuSAC8oqtOZE3psp",
+	"dnhdVqfEWOJwWF/jBhTS2i+96XMeymfUKfplO1z831sAxE//ESIgNYFgWQDls/RXaLU1OIR0GyS/S3zi",
+	"UAn1UZ2FXcKjRKJqiNIaKU+0g0y03YMKwSXhBH6UCoGd2wdQCOywwwpBgEw43Tk6C77pjsAZQjGwpcqt",
+	"WcRehKi0Vj6SYe2yLThh4kTPv759lIxy+t79624YMwKfGSWfy/rZj1JEu6UMS2lXGzhR3pB7WyfVqwZs",
+	"pl4YdBzD+UJYND3IMSv5e2eY1WPILbtP/XLK1aYnPT6vl4KQI3ar361aXKcisafo9CIVmb7HzEZsLnoD",
+	"zAEHhH5+oX1W85xq5q02F7jJHO55wiqZg9aECYUXH//lfCgNiBavRybwLscediv0MSuS5mN5i6t+cSkD",
+	"27CPiwOEolKNsP9LwhaQuzYs2A6GGo2HrTpijplLVAU/TpFTyQ/jkrms5Et7/ANYDrWe7+En7n8nvnZY",
+	"Y/j6urzGZaM0EGQN6+qHc7B/nb4vKzksVI44emQPDx6QfSQ0jTdkMiWEoOYupf8Lm5p6xDFMKqb6Ke1v",
+	"lr+vI04BQUr6XaSWod3vMP5n1ah/mPv5EtAN5PjrJw3FnLBLLrQrCgzkD0ZTQKbuG5d8W/9qDN0Yrq+H",
+	"NY53+MS9KOf+BrudxO/UWLdTf6QSLqIaPDBfvIlBFvuvLdtA6aV7K4mASKDfbiSx8Y4wcn73/MOu48MI",
+	"fTvysKWJezyhnLfvO2E/OPWSAK9iJ7/LFoKez3EVGYt80poyqKzYDkDlaCxTGOhTEs7R1KWAMOGy5MAJ",
+	"scVNMLSghMs3xTxbehxV5BoTg37yooYFxCqdTa0O2wfZFTjddc2z2hqzP/xEM4Tf9HU5BEx6ay6wR3Dd",
+	"grHuWxcEs8/rl2BW7YpbvX1A+UXYu8vqWIiYj/TmUHfOx06uwa30Bvtee37aksPhoacvOmxd3uZaMe5t",
+	"NsqSTQjJGal8DM6Rg5DRp+/dvwYV97euq+OhVOt+9wgKvBtpKKPSt6acDBfFHQDyE1fdSNA4i6CnYANk",
+	"5r1BhYAUvPs8fkgI8UtZOO2z+EuRcQPTHMdHw0jctGhtj42n4wYfFsTTkc4lFDl3VcTurZ9otuDpNchs",
+	"nprbpOUCQtRjFIgexZusRU965Y7LpffGo3A/fW//M3jXj1LsSKl98Ftuhxm64vb7C9ySV+84OtD85fSY",
+	"2okrKcSp2Yf2VIFMY/OjkhJXsf09by+GgA5KUAXIRs9BOLAFUN1OAeRNxIpk+zQnH10G9huQqQAs2Dmp",
+	"UwaoIgeLknJYGvIastfLJ9+7PEFwHgf7HKlKmEyoSAVzW+jCr0UJqZLUqGJOIMu7Sg9d6ftS1ATlq/ak",
+	"G2LwxxEtMfX7cUC8+kNXktr1fBjuOc6GqcNTTKrNB7iCXxNV81rnJ+DaxKWXBXo7GQF2prm4gcSDRxoY",
+	"MJNCxtrBte3DNnnquxl4M2ezUjqAGqULXWOIee+8Utd2dlVByd2uj9K5mzF1TjEEjG1CBJfQpevK+xBf",
+	"BWsGy+28rGTiMP68y3Gnjs/UrUD6HPtHw5re66o/0JXyiznENXD2aGYGKqDUSHEBLHOV2/+yse6LBorM",
+	"yqgI1IGr+ul2fEEcr6S+WHV/FPRb8GuQrCpGa2X7vSwjOUfiuh7YSX+Kz0s1t/P7rGYaFwSe5JP8ENOt",
+	"eaWzXVxpZqdPYsSvcaRT42O8+HWn+n/5NR70zr3d9WLUNzB6nXYoO2zd2Xu93IXdE9Kon9qX9UjFNfbG",
+	"0b2DRjwq6SRkP1reCDj4yHi+PsJ7NzsZoL3YdkFfw5ge+/TZV8c0pvi4Yinu4B4jnuJpJPT3JI4YnOvY",
+	"d202SvXnmjQk2Z9wMlpDLN192MvOvfpNUM3SfrjTkKmspO5T7vzyP9bUDT+/DxTKcaN/GOY9YvTp+TeF",
+	"vAmS1ndXtnw7FxI8Mlql0fzQK8hzzNduFCh3Y9RGJkG0JubICu9Ll6ufvvf/HHZpHUu8DX95eNeWG2o4",
+	"DaWGeZ3GL9WGAd643vnEIdwJeeYg1eaIUzlNc0Vd8fbAfHoET0IrvgGJETkvUgOoT2F2UD4jPMuOOtWp",
+	"Jx8dj8M9feCUl9Zg0cQX/83DMLP+cafnZa8C/M4QHfuTfijPsfQvpMP3HqB/K7VJsGtkprVUJ4r3rpgN",
+	"12xTCmNAXrTuQyjYvTOI3Lzu8aap1W4F9T/tLRmPr3P2EGPHMXER39Af70Ndnb7Rp784P5XCAKI/smvY",
+	"LhQvM3JLNZCYyqGwH3pxdpDxd2Hc/XqPhHPfJeBuidtSg2F8reQVVq4vtgY0Cy/Whc8RYWd9ZtiyVOuR",
+	"GJVncZD0Ti66nUQz7vMvv/z8+VH47F989eUfnt8bov0xoDY65xyFsdSmBOe/d5QzgYZE/QcoeBFw34SA",
+	"hbnVkZBElLygzHpqYbxGXB6r8GKs9xjq12kJ1NK8l/rf0iNTU/13CP/PF8q5RGkmIwhdp6XK8wVPr/s7",
+	"AnxI8PyaO9K+9UX63bdT5YgUUGLzavTVawCEN6HKLgO31nLKtarbUJMO7BLUnOpxDPlsuOhnnfbKTij1",
+	"o0xPDRdse3xUuKVW/56BiywHbGZxa0Y1srh89cwhYTm7cxnQLOblGcXW3qKMgqsSQnbcQ3b27KjerY/J",
+	"E+1YMVr+1hXmoBsV2w5NDUK0S6kJfufbRWAjX8nskboWZKp03X3tpu8h6yAU0uu2/ck987suf6NFPIID",
+	"8zUiehrhmru0w1ud2rikdiWK0uFyp9D4CDB9fMVvoDd7rQddjgpYj4wWPWoAyM/1sT2J7dH7GyYLOs1t",
+	"0wNQTdMU63shjWtk4EZQMej3pCkYw5EHozDug1MN+fKUXjTQShO//7hp5FGKjjwpDOI0uUOattqoLhet",
+	"e1rQKE0qSV2BZAlgbwVSrlQxnkBGtoZ+s5FD3aF/TzIgWMpjN3fCwuSw2XIIYd4SAy5bdd4UYQRZq+NP",
+	"10uTR+ngGO/Z+KKDjVj3WO0kbew0afzRz/2BILD86x+YsfhxPmiHRUKV//yMaQKjr7UM17+Z53krt7mN",
+	"bdJLY+/pH3enWcnFQMPmb+zXRwoZr7L9DyyEfWSZdIm1Vo5Wcm6N5ObqhkmODeK8PVchrz67qPt3WjPQ",
+	"tbA8jIRKuFHXMISWbL//FxF95ETUtG1rlGbnl2avjXbNBkBmSaPOtpMluNyytSpdPjCWFArNlvu6u/kM",
+	"nP1WLD0Vx9rpIqkRZNPxUGo1QLDluqbuzUY4Q5jNiE1ArTiUfV4Th/8TncQXZ//x/HefWOQP5RHUsfr8",
+	"g8NYVQsswBiG87pnzlByXArouYOWQebDSiiwgNzq+NfaobZarcurYhS7NBuRAoFY1SBXbnZgKuwNZhRb",
+	"kL8KsKuaw84JwHIoG5Aqp+yP6o7apKcKiaj8qjLzdW8e009NVtxH632w8/sweUx+9A+TxzRi9OlDmN/z",
+	"a3BpqNTgUTLOFiWXvhiE4LqawlssCbH0N4C1VnN+UibsPwcTlPqpMgK3FiR2fpR4a34xw5lM9SqmyWSK",
+	"JMdiRocDSXUAqUDNPFcKn0dQDEScD7q97/QiHXG0pyWs1c1AmpN/ci6VmYPVsVgutNU9WoUcudK+Km+p",
+	"St9JXWim+Y1limSTU6F3CUvt/TMBU62tLccz0bCNdUG3E350sks+NjZL+/AYCm89Go9eiW8AKzQnuA30",
+	"ppClIU14SVxp8ChT3OPT1VJ6lxpjF8EOB2lVWvXcEgu5ns9//tWeFrUuIyqqynx2PlsZU+jz09Onz/5w",
+	"cnZydvL0/A9ffPE5Hq179XtPY9Rw+H2AGqzDv6nwLvjAq9zBRwg5G77DYyq2PrMrCV9cB6CCDx1a+693",
+	"/z8AAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

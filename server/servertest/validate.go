@@ -19,6 +19,11 @@ import (
 // outside are the addresses that the document itself does not describe.
 var outside = map[string]bool{"/openapi.json": true, "/openapi.yaml": true, "/docs": true}
 
+// Server-sent events are text.
+func init() {
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.RegisteredBodyDecoder("text/plain"))
+}
+
 // Validate returns a handler that answers as h does and fails the test for an
 // answer that the API's document does not allow: status, media type, body. The
 // bytes pass as they come, so waits and their white space stay as they are.

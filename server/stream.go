@@ -1,0 +1,64 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/openapi/api"
+)
+
+// What a stream of wake-ups sends: an event for mail, a comment as a sign of life.
+const (
+	mailEvent  = "event: mail\ndata: {}\n\n"
+	signOfLife = ":\n\n"
+)
+
+// StreamMailbox sends wake-ups as server-sent events. A stream counts as a wait.
+// One that cannot begin is refused with its status; later the stream just ends,
+// and whoever listens asks again.
+func (s apiHandlers) StreamMailbox(w http.ResponseWriter, r *http.Request, box api.BoxParam) {
+	leave, ok := s.meter.enterWait(r)
+	if !ok {
+		e := hub.Errorf(hub.CodeRateLimited, "%d calls wait already", maxWaits)
+		e.AfterMS = 1000
+		s.fail(w, r, e)
+		return
+	}
+	defer leave()
+	out := &stream{w: w}
+	err := s.cfg.Mail.Listen(r.Context(), callOf(r).principal, hub.Box(box), s.keepAlive, out.tell)
+	if err != nil && !out.begun && !errors.Is(err, errLeft) {
+		s.fail(w, r, err)
+	}
+}
+
+// stream is the answer to one listener.
+type stream struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+func (t *stream) tell(mail bool) error {
+	if !t.begun {
+		t.begun = true
+		h := t.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		t.w.WriteHeader(http.StatusOK)
+	}
+	text := signOfLife
+	if mail {
+		text = mailEvent
+	}
+	writeBy(t.w, time.Now().Add(keepAliveTimeout))
+	if _, err := t.w.Write([]byte(text)); err != nil {
+		return errLeft
+	}
+	if err := http.NewResponseController(t.w).Flush(); err != nil {
+		return errLeft
+	}
+	return nil
+}
