@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wavehub/wavehub/internal/hub"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -35,6 +37,16 @@ func TestPreambleGolden(t *testing.T) {
 	golden(t, "preamble.golden", got)
 	if strings.Contains(Preamble(PreambleInput{Worktree: "/a\nrm -rf", Bin: "/b"}), "\nrm -rf") {
 		t.Error("a path made a line of its own")
+	}
+}
+
+// TestPreambleTellsTheTerms: whoever is judged by something has been told of it.
+func TestPreambleTellsTheTerms(t *testing.T) {
+	in := PreambleInput{Worktree: "/w", Task: "task_01", Dispatch: "dispatch_02", Bin: "/b/wavehub", Spec: "Do it.\n", MayCoordinate: true}
+	in.Checks = hub.Checks{WriteScope: []string{"docs", "*.md"}, VerifyCmd: "make test\nrm -rf", HandoffPath: "notes.md"}
+	golden(t, "preamble_terms.golden", Preamble(in))
+	if strings.Contains(Preamble(in), "\nrm -rf") {
+		t.Error("a command made a line of its own")
 	}
 }
 

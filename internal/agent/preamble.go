@@ -18,6 +18,10 @@ type PreambleInput struct {
 	Dispatch hub.DispatchID
 	Bin      string
 	Spec     string
+	// Checks is what the owner looks at before a success counts.
+	Checks hub.Checks
+	// MayCoordinate says that it may have workers of its own.
+	MayCoordinate bool
 }
 
 const preambleText = `You are a worker of wavehub. Do the task at the end of this text, then report it.
@@ -25,7 +29,7 @@ const preambleText = `You are a worker of wavehub. Do the task at the end of thi
 Worktree:  %[1]s
 Task:      %[2]s
 Dispatch:  %[3]s
-
+%[5]s
 Report with these commands, run in a shell of this session. They find your identity by themselves.
 
 When the task is done (say what you did and found; this ends the task):
@@ -42,18 +46,54 @@ To tell how far you are, without ending the task:
     %[4]s progress "half way"
 To read guidance that was sent to you:
     %[4]s check
-
+%[6]s
 Report once, with done, as your last act. Exit code 0 means that the report is safe, even if the hub cannot be reached now.
 
 The task:
 
-%[5]s`
+%[7]s`
 
 // Preamble returns the prompt of one attempt: who and where the worker is, the
 // exact commands to report with, and the Task's text verbatim at the end.
 func Preamble(in PreambleInput) string {
 	return fmt.Sprintf(preambleText, safetext.Line(in.Worktree, 4096), in.Task, in.Dispatch,
-		quote(in.Bin, runtime.GOOS == "windows"), ended(in.Spec))
+		in.bin(), in.terms(), in.helpers(), ended(in.Spec))
+}
+
+func (in PreambleInput) bin() string { return quote(in.Bin, runtime.GOOS == "windows") }
+
+// terms are the lines that say what is looked at before a success counts, each
+// behind its label; "" for none.
+func (in PreambleInput) terms() string {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "%-10s %s\n", label+":", safetext.Line(fmt.Sprintf(format, args...), maxTerm))
+	}
+	if c := in.Checks; len(c.WriteScope) > 0 {
+		line("Scope", "change nothing but %s", strings.Join(c.WriteScope, ", "))
+	}
+	if c := in.Checks; c.VerifyCmd != "" {
+		line("Check", "when you report success, this is run here: %s", c.VerifyCmd)
+	}
+	if c := in.Checks; c.HandoffPath != "" {
+		line("Notes", "leave in %s what those need who go on after you", c.HandoffPath)
+	}
+	return b.String()
+}
+
+const maxTerm = 4096
+
+const helpersText = `To have parts of the task done by workers of your own (create one Run, then give it tasks; --help says more):
+    %[1]s run create --objective "what it is for"
+    %[1]s worker start --spec "what to do" --worktree new-child --agent AGENT
+    %[1]s check --mailbox run --wait
+`
+
+func (in PreambleInput) helpers() string {
+	if !in.MayCoordinate {
+		return ""
+	}
+	return fmt.Sprintf(helpersText, in.bin())
 }
 
 // ended is text that ends its last line.

@@ -73,7 +73,7 @@ func (a agents) Plan(in work.Launch) (work.Planned, error) {
 	}
 	plan, err := l.Plan(agent.Input{
 		Spec: in.Prompt, PromptDir: in.Private, Mode: agent.Mode(in.Mode), Resume: in.Resume, Session: in.Session, Bin: a.bin, Env: in.Env,
-		Preamble: agent.Preamble(agent.PreambleInput{Worktree: in.Dir, Task: in.Task, Dispatch: in.Dispatch, Bin: a.bin, Spec: in.Prompt}),
+		Preamble: a.preamble(in),
 	})
 	if err != nil {
 		return work.Planned{}, err
@@ -261,6 +261,12 @@ type head struct {
 func (h *head) Write(p []byte) (int, error) {
 	h.kept = append(h.kept, p[:min(len(p), h.limit-len(h.kept))]...)
 	return len(p), nil
+}
+
+func (a agents) preamble(in work.Launch) string {
+	return agent.Preamble(agent.PreambleInput{
+		Worktree: in.Dir, Task: in.Task, Dispatch: in.Dispatch, Bin: a.bin, Spec: in.Prompt, Checks: in.Checks, MayCoordinate: in.MayCoordinate,
+	})
 }
 
 func (agents) AttachedPreamble(task hub.TaskID, id hub.DispatchID) string {

@@ -64,7 +64,7 @@ func placeOfHub() map[string]string {
 
 // Preamble implements work.Console.
 func (a agents) Preamble(in work.Launch) string {
-	return agent.Preamble(agent.PreambleInput{Worktree: in.Dir, Task: in.Task, Dispatch: in.Dispatch, Bin: a.bin, Spec: in.Prompt})
+	return a.preamble(in)
 }
 
 // Pointer implements work.Console.

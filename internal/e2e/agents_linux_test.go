@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -185,12 +184,4 @@ func marked(t testing.TB, terminal string) (found []string) {
 		}
 	}
 	return found
-}
-
-// lines are the lines of a text.
-func lines(text string) (out []string) {
-	for s := bufio.NewScanner(strings.NewReader(text)); s.Scan(); {
-		out = append(out, s.Text())
-	}
-	return out
 }

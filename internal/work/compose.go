@@ -188,6 +188,7 @@ func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) 
 	return s.Agents.Plan(Launch{
 		Agent: a.Spec.Agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: prompt,
 		Mode: a.Spec.Mode, Resume: a.Agent.Session.ID, Session: id.UUID(), Env: s.ownEnv(a.Terminal, file),
+		Checks: a.Checks, MayCoordinate: a.Spec.MayCoordinate,
 	})
 }
 

@@ -93,6 +93,10 @@ type Launch struct {
 	Mode     string // of the agent, "" for its default
 	Resume   string // the agent's own id of a session to go on with, "" for a new one
 	Session  string // the id of a new session, where the agent takes one
+	// Checks is what is looked at before a success counts; MayCoordinate says that
+	// the worker may have workers of its own.
+	Checks        hub.Checks
+	MayCoordinate bool
 }
 
 // Planned is what to start, and what to know of it: the sign that it is ready,

@@ -207,6 +207,7 @@ func (s *Service) empower(ctx context.Context, a *hub.Attachment, p place, promp
 func (s *Service) briefing(a hub.Attachment, agent, private, prompt string) Launch {
 	return Launch{
 		Agent: agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: prompt,
+		Checks: a.Checks, MayCoordinate: a.Spec.MayCoordinate,
 	}
 }
 
