@@ -21,6 +21,7 @@ import (
 const (
 	envAgents   = "WAVEHUB_AGENTS"    // folder of npm's node_modules/.bin
 	envModel    = "WAVEHUB_FAKEMODEL" // source folder of the scripted model
+	envAgentRun = "WAVEHUB_AGENT_RUN" // which subtests to run; without it none are
 	envIsolated = "WAVEHUB_ISOLATED"  // set inside the namespace
 )
 
@@ -28,6 +29,9 @@ const (
 // source; the test is skipped where they are not.
 func realAgents(t *testing.T) (programs, model string) {
 	t.Helper()
+	if os.Getenv(envAgentRun) == "" {
+		t.Skip("make agents and make e2e-agents run the real agents")
+	}
 	programs, model = os.Getenv(envAgents), os.Getenv(envModel)
 	if programs == "" {
 		programs = filepath.Join(moduleRoot, "bin", "agents", "node_modules", ".bin")
@@ -60,11 +64,11 @@ func isolated(t *testing.T) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	args := []string{"-test.v", "-test.run=^" + t.Name() + "$"}
-	if pattern := os.Getenv("WAVEHUB_AGENT_RUN"); pattern != "" {
+	if pattern := os.Getenv(envAgentRun); pattern != "" {
 		args[1] = "-test.run=^" + t.Name() + "$/" + pattern
 	}
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = append(os.Environ(), envIsolated+"=1", "WAVEHUB_BIN_DIR="+filepath.Dir(wavehubBin))
+	cmd.Env = append(os.Environ(), envIsolated+"=1", "WAVEHUB_BIN_DIR="+filepath.Dir(wavehubBin), "TMPDIR="+ownFolder(t))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
@@ -77,6 +81,22 @@ func isolated(t *testing.T) bool {
 		t.Error(err)
 	}
 	return false
+}
+
+// ownFolder is a folder below folders that nobody else may write to: gemini passes
+// over what lies below others.
+func ownFolder(t *testing.T) string {
+	t.Helper()
+	home, err := os.UserHomeDir()
+	must(t, err)
+	dir, err := os.MkdirTemp(home, "wavehub-test-")
+	must(t, err)
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // loopbackUp switches the one interface of a new namespace on.

@@ -25,7 +25,7 @@ var attachedAdvice = map[string]advice{
 		run := s.solo().run
 		return printed{by: run.Caller, next: run.give(t, "x", registered(t, s.solo().Hub, "")).NextCommands}
 	}},
-	"mail of an attached worker": {sites: "dispatch.Read", provoke: func(t *testing.T, s *stage) printed {
+	"mail of an attached worker": {sites: "dispatch.others", provoke: func(t *testing.T, s *stage) printed {
 		run := s.solo().run
 		d := run.give(t, "x", registered(t, s.solo().Hub, "")).DispatchId
 		return printed{by: run.Caller, next: run.json("check", "--all", "--mailbox", "dispatch:"+d).nextCommands(t)}

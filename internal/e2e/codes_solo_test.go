@@ -63,7 +63,6 @@ var soloCodes = map[string]scenario{
 		c.stdin = strings.Repeat("x", 64<<10+1)
 		return c.json("send", "--to", s.solo().run.Box(), "--type", "status", "--body-file", "-")
 	},
-	"capability_unsupported":       setupHook,
 	"worktree_not_found_on_server": onTask("--worktree nowhere --agent sh"),
 }
 
@@ -105,12 +104,6 @@ func waiterExists(t *testing.T, s *stage) Result {
 	send(t, run, "status", "the end")
 	must(t, first.get(t, commandLimit).err)
 	return r
-}
-
-func setupHook(t *testing.T, s *stage) Result {
-	get[api.RepoResult](t, s.solo().Caller(), "repo", "add", NewRepo(t, map[string]string{"wavehub.yaml": "setup: {run: \"true\"}\n"}), "--name", "hooked")
-	run := s.solo().run
-	return run.json("worker", "start", "--task", run.Task("x"), "--repo", "hooked", "--worktree", "new-top-level", "--name", "x", "--agent", "sh")
 }
 
 func nameTaken(t *testing.T, s *stage) Result {

@@ -62,7 +62,7 @@ type scenario func(t *testing.T, s *stage) Result
 // scenarios are those of all codes that can be provoked from outside.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{}
-	for _, some := range []map[string]scenario{soloCodes, workerCodes, edgeCodes, peerCodes, startCodes, attachedCodes} {
+	for _, some := range []map[string]scenario{soloCodes, workerCodes, edgeCodes, peerCodes, startCodes, attachedCodes, agentCodes} {
 		maps.Copy(all, some)
 	}
 	return all
@@ -74,6 +74,8 @@ var elsewhere = map[string]string{
 	"invite_not_found":         "internal/sqlite.TestInvitesThatAreNotThere",
 	"resource_server_mismatch": "server.TestADispatchIsAttachedOnce",
 	"peer_duplicate":           "relay.TestNewerProcessEndsTheOlder",
+	"source_changed":           "internal/work.TestACursorIsPinned",
+	"worker_identity_changed":  "internal/work.TestACursorIsPinned",
 	"storage_full":             "internal/sqlite.TestFreeSpaceWatermark",
 }
 

@@ -127,7 +127,9 @@ func testLostAndReported(t *testing.T, meanwhile func(Pairing)) {
 	}
 	r := run.CLI(args...)
 	receipt := decode[api.StartReceipt](t, r.Stdout)
-	if r.Code != 0 || receipt.State != "ready" || receipt.DispatchState != "succeeded" || run.State(task) != "completed" {
+	// Its Dispatch is ready where the owner's word on the start came before the report.
+	known := receipt.DispatchState == "succeeded" || receipt.DispatchState == "ready"
+	if r.Code != 0 || receipt.State != "ready" || !known || run.State(task) != "completed" {
 		t.Errorf("the same request: exit %d, %s, %s, Task %s", r.Code, receipt.State, receipt.DispatchState, run.State(task))
 	}
 }
