@@ -22,6 +22,7 @@ func opencode() profile {
 		env:     map[string]string{"npm_config_fetch_retries": "0"},
 		resume:  []string{"-s", session},
 		prompt:  map[Mode][]string{ModeTUI: {"--prompt"}},
+		resumed: map[Mode]Deliver{ModeTUI: DeliverPaste}, // with -s, --prompt is passed over
 		wire:    wireOpencode,
 		read:    readOpencode,
 		events: []event{

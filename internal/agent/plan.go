@@ -172,7 +172,11 @@ func (l Launcher) deliver(plan *Plan, spec ModeSpec, in Input) error {
 	if strings.TrimSpace(prompt) == "" || strings.Contains(prompt, "\x00") {
 		return hub.Invalid("spec", "the task's text is empty or holds a NUL byte")
 	}
-	switch spec.Deliver {
+	way, ok := l.profile.resumed[plan.Mode]
+	if !ok || in.Resume == "" {
+		way = spec.Deliver
+	}
+	switch way {
 	case DeliverStdin:
 		plan.Argv, plan.Stdin = append(plan.Argv, l.profile.stdin...), []byte(prompt)
 	case DeliverFile:

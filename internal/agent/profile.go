@@ -24,6 +24,9 @@ type profile struct {
 	// those that make the CLI read it from standard input.
 	prompt map[Mode][]string
 	stdin  []string
+	// resumed is how the prompt gets to a session that is continued, where that
+	// differs from the mode's own way.
+	resumed map[Mode]Deliver
 	// script is the name of the file that a shell gets the Task's text in.
 	script string
 	// wire makes the CLI tell its hub of its events; nil without hooks.

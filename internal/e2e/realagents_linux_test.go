@@ -27,6 +27,8 @@ type realAgent struct {
 	// silent says that its transcript begins behind the prompt, unread names the
 	// modes in which it writes none.
 	silent bool
+	// again is how it asks for another Escape, "" if one interrupts it.
+	again  string
 	unread []string
 }
 
@@ -63,7 +65,7 @@ var realAgentTable = []realAgent{
 		},
 	},
 	{
-		name: "opencode", modes: []string{"headless", "tui"}, silent: true, unread: []string{"tui"},
+		name: "opencode", again: "again to interrupt", modes: []string{"headless", "tui"}, silent: true, unread: []string{"tui"},
 		config: func(bin, _ string) string {
 			return "  opencode: {command: [" + bin + "/opencode], env: {OPENCODE_DISABLE_AUTOUPDATE: \"1\", OPENCODE_DISABLE_MODELS_FETCH: \"1\", OPENCODE_DISABLE_LSP_DOWNLOAD: \"1\", OPENCODE_DISABLE_DEFAULT_PLUGINS: \"1\"}}\n"
 		},
@@ -157,6 +159,9 @@ func (s *stand) all(t *testing.T, mode string) {
 	s.works(t, mode)
 	s.asksBack(t, mode)
 	s.stops(t, mode)
+	if mode == "tui" {
+		s.interrupted(t)
+	}
 	if mode == "tui" && s.asks != nil {
 		s.waits(t)
 	}
@@ -255,12 +260,40 @@ func (s *stand) stops(t *testing.T, mode string) {
 	}
 	s.model.says(map[string][]saying{word: {{Text: "Working.", Command: fmt.Sprintf(reporting, "resumed")}, {Text: "finished"}}})
 	again := c.Begin(r.TaskId, "--retry-of", r.DispatchId, "--resume-session", "--worktree", "path:"+s.folder, "--agent", s.name, "--mode", mode, "--timeout", "120s")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(s.said(c, again.DispatchId))
+		}
+	})
 	if done := c.Done(again.DispatchId); done.Body != "resumed" {
 		t.Errorf("%+v", done)
 	}
 	if after := c.Show(again.DispatchId).Observation.SessionId; after != before {
 		t.Errorf("the session was %s and is %s", before, after)
 	}
+}
+
+// interrupted has a person press Escape while the agent's shell is at work: that
+// ends, the agent does not.
+func (s *stand) interrupted(t *testing.T) {
+	word := "foxtrot"
+	s.model.says(map[string][]saying{word: {{Text: "Working.", Command: "sleep 600"}, {Text: "finished"}}})
+	c := s.hub.NewRun(word)
+	r := s.begin(t, c, s.name, "tui", word)
+	terminal := terminalOf(r)
+	eventually(t, "its shell sleeps", 60*time.Second, func() bool { return sleeps(t, terminal) })
+	get[api.TerminalSent](t, c.Caller, "terminal", "send", terminal, "--key", "esc")
+	if s.again != "" {
+		eventually(t, "it asks for another Escape", 10*time.Second, func() bool {
+			return strings.Contains(c.CLI("terminal", "read", terminal).Stdout, s.again)
+		})
+		get[api.TerminalSent](t, c.Caller, "terminal", "send", terminal, "--key", "esc")
+	}
+	eventually(t, "Escape ends the shell", 30*time.Second, func() bool { return !sleeps(t, terminal) })
+	if o := c.Show(r.DispatchId).Observation; o.Process != "live" {
+		t.Errorf("the agent is %+v", o)
+	}
+	get[api.StopResult](t, c.Caller, "worker", "stop", r.DispatchId)
 }
 
 // waits is an agent that asks a person before it runs a command.
