@@ -65,6 +65,23 @@ race: build testsum ## all tests but internal/e2e under the race detector, mediu
 e2e: build testsum ## internal/e2e, the tests on the real binary, at medium scale
 	@$(call scale,medium) $(GO) test -json -count=1 -timeout 20m $(ARGS) ./internal/e2e/... $(testsum)
 
+# The CLIs of agents that tests run, each at the version that the launchers were
+# written for.
+CI_AGENTS  := @openai/codex@0.171.0 @anthropic-ai/claude-code@2.1.197
+ALL_AGENTS := $(CI_AGENTS) @google/gemini-cli@0.61.0 opencode-ai@1.18.33
+# $(call real,packages,which subtests) installs agents and runs their tests.
+real = command -v npm >/dev/null || { $(call absent,npm is not installed); exit 0; }; \
+	npm install --prefix bin/agents --no-audit --no-fund --loglevel error $(1) || { $(call absent,npm installs nothing here); exit 0; }; \
+	WAVEHUB_AGENT_RUN='$(2)' $(GO) test -json -count=1 -timeout 12m -run 'TestRealAgents$$' $(ARGS) ./internal/e2e $(testsum)
+
+.PHONY: agents
+agents: build testsum ## codex and claude from npm, at work against a scripted model (WAVEHUB_FAKEMODEL)
+	@$(call real,$(CI_AGENTS),(codex|claude))
+
+.PHONY: e2e-agents
+e2e-agents: build testsum ## all agents that npm has, as make agents
+	@$(call real,$(ALL_AGENTS),.)
+
 .PHONY: torture
 torture: ## internal/e2e at full scale; prints its tables
 	@if [ -d internal/e2e ]; then $(MAKE) build; $(call scale,full) $(GO) test -v -count=1 -timeout 4h $(ARGS) ./internal/e2e/...; \
