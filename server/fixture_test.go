@@ -495,6 +495,7 @@ func (fakeAgents) List() []hub.AgentFacts {
 	return []hub.AgentFacts{{Name: "fake", Modes: []string{"headless"}, DefaultMode: "headless", Program: "/bin/fake", Completion: "report"}}
 }
 
-func (fakeAgents) Version(context.Context, string) (string, error) { return "1.0", nil }
+func (fakeAgents) Version(context.Context, string) (string, error)      { return "1.0", nil }
+func (fakeAgents) KnownVersion(context.Context, string) (string, error) { return "1.0", nil }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

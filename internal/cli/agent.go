@@ -24,8 +24,8 @@ func (a *app) agentList() *cobra.Command {
 			return s.Agents(ctx, opts...)
 		},
 		human: func(p *printer, out *client.AgentPage) {
-			list(p, []string{"AGENT", "MODES", "ENDS BY", "PROGRAM", "STATE"}, out.Agents, out.NextCursor, func(g client.Agent) []string {
-				return []string{g.Name, strings.Join(g.Modes, ","), g.Completion, or(g.Program, "-"), agentState(g)}
+			list(p, []string{"AGENT", "MODES", "ENDS BY", "VERSION", "PROGRAM", "STATE"}, out.Agents, out.NextCursor, func(g client.Agent) []string {
+				return []string{g.Name, strings.Join(g.Modes, ","), g.Completion, or(g.Version, "-"), or(g.Program, "-"), agentState(g)}
 			})
 		},
 	}.runE(a)

@@ -1,24 +1,18 @@
 package daemon
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/agent"
 	"github.com/wavehub/wavehub/internal/agent/transcript"
 	"github.com/wavehub/wavehub/internal/config"
 	"github.com/wavehub/wavehub/internal/hub"
-	"github.com/wavehub/wavehub/internal/proc"
 	"github.com/wavehub/wavehub/internal/safefile"
-	"github.com/wavehub/wavehub/internal/safetext"
 	"github.com/wavehub/wavehub/internal/work"
 	"github.com/wavehub/wavehub/internal/worktree"
 )
@@ -28,6 +22,7 @@ type agents struct {
 	table *agent.Table
 	bin   string
 	base  []string // the hub's own environment, filtered by the table
+	known *versions
 }
 
 func newAgents(cfg config.Config, bin string) (agents, error) {
@@ -36,7 +31,7 @@ func newAgents(cfg config.Config, bin string) (agents, error) {
 		defs[name] = definition(d)
 	}
 	table, err := agent.New(defs)
-	return agents{table: table, bin: bin, base: os.Environ()}, err
+	return agents{table: table, bin: bin, base: os.Environ(), known: &versions{}}, err
 }
 
 func definition(d config.AgentDefinition) agent.Definition {
@@ -203,64 +198,6 @@ func withFolder(path, folder string) string {
 		return path
 	}
 	return path + string(os.PathListSeparator) + folder
-}
-
-// Limits of a command that prints a version.
-const (
-	versionTime  = 5 * time.Second
-	versionDrain = 2 * time.Second
-	versionCap   = 4 << 10
-)
-
-// Version runs the agent's version command and returns the first line that it
-// printed, fit to be shown; "" for an agent without such a command. The command
-// has no input and the worker's environment; after five seconds it is killed
-// with everything that it started.
-func (a agents) Version(ctx context.Context, name string) (string, error) {
-	argv, err := a.table.VersionCommand(name)
-	if err != nil || argv == nil {
-		return "", err
-	}
-	l, err := a.table.Lookup(name)
-	if err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, versionTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	out := &head{limit: versionCap}
-	cmd.Dir, cmd.Env, cmd.WaitDelay, cmd.Stdout, cmd.Stderr = os.TempDir(), a.environment(l.Env), versionDrain, out, out
-	cmd.Cancel = func() error { return endTree(cmd.Process.Pid) }
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("asking agent %s for its version: %w", name, errors.Join(ctx.Err(), err))
-	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(out.kept)), "\n")
-	return safetext.Line(strings.TrimSpace(line), 200), nil
-}
-
-// endTree kills a child that has not been waited for, and all below it.
-func endTree(pid int) error {
-	root, err := proc.Lookup(pid)
-	if errors.Is(err, proc.ErrGone) {
-		return os.ErrProcessDone
-	}
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), versionDrain)
-	defer cancel()
-	return proc.EndTree(ctx, proc.Tree{Root: root, WithRoot: true}, 0)
-}
-
-// head keeps the beginning of what is written and drops the rest.
-type head struct {
-	kept  []byte
-	limit int
-}
-
-func (h *head) Write(p []byte) (int, error) {
-	h.kept = append(h.kept, p[:min(len(p), h.limit-len(h.kept))]...)
-	return len(p), nil
 }
 
 func (a agents) preamble(in work.Launch) string {

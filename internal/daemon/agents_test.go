@@ -109,6 +109,28 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// TestKnownVersion: a program is asked again only when its file has changed.
+func TestKnownVersion(t *testing.T) {
+	asked := filepath.Join(t.TempDir(), "asked")
+	program := script(t, "echo x >> '"+asked+"'; echo one")
+	a := mustAgents(t, map[string]config.AgentDefinition{"mine": {Like: "codex", Command: []string{program}}})
+	for _, want := range []struct {
+		version string
+		asked   int
+	}{{"one", 1}, {"one", 1}, {"two", 2}} {
+		if want.version == "two" {
+			if err := os.WriteFile(program, []byte("#!/bin/sh\necho x >> '"+asked+"'; echo two; :\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := a.KnownVersion(t.Context(), "mine")
+		raw, _ := os.ReadFile(asked)
+		if err != nil || got != want.version || strings.Count(string(raw), "x") != want.asked {
+			t.Errorf("%q, asked %q: %v", got, raw, err)
+		}
+	}
+}
+
 // TestVersionEndsTheTree: what hangs is killed with all that it started.
 func TestVersionEndsTheTree(t *testing.T) {
 	dir := t.TempDir()

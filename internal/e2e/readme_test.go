@@ -62,3 +62,43 @@ func tour(t *testing.T, readme, home string) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// TestReadme_EveryLineIsUnderstood holds the commands behind the tour against the
+// verbs and flags that there are; they name machines and ids that are not.
+func TestReadme_EveryLineIsUnderstood(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skipf("the lines need bash: %v", err)
+	}
+	raw, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	must(t, err)
+	_, part, ok := strings.Cut(string(raw), "### Workers on another machine")
+	if !ok {
+		t.Fatal("the README has nothing behind its tour")
+	}
+	lines := commandLines(part)
+	if len(lines) < 20 {
+		t.Fatalf("only %d lines were found", len(lines))
+	}
+	for _, line := range lines {
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", `wavehub() { "$WAVEHUB" "$@" --help; }`+"\n"+line)
+		cmd.Env = append(os.Environ(), "WAVEHUB="+wavehubBin)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "Usage:") {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+}
+
+// commandLines are the lines that begin with wavehub, behind a machine's prompt or
+// not; one that ends with a backslash goes on.
+func commandLines(text string) (lines []string) {
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", ""), "\n") {
+		cmd, ok := strings.CutPrefix(line, "    ")
+		if _, after, prompt := strings.Cut(cmd, "$ "); prompt && strings.HasPrefix(after, "wavehub ") {
+			cmd = after
+		}
+		if ok && strings.HasPrefix(cmd, "wavehub ") {
+			lines = append(lines, strings.TrimSuffix(strings.TrimSpace(cmd), "&"))
+		}
+	}
+	return lines
+}

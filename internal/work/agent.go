@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
@@ -36,10 +37,14 @@ func (s *Service) AgentEvent(ctx context.Context, p hub.Principal, id hub.Dispat
 type AgentShown struct {
 	hub.AgentFacts
 	Pool    hub.AgentPool // zero while its starts are allowed
-	Version string        // as a test found it
+	Version string        // "" where it is not known
 }
 
-// ListAgents are the configured agents, by name.
+// versionsAtOnce bounds how many agents are asked at once.
+const versionsAtOnce = 4
+
+// ListAgents are the configured agents, by name, each with its version if its
+// program tells one.
 func (s *Service) ListAgents(ctx context.Context) ([]AgentShown, error) {
 	pools := map[string]hub.AgentPool{}
 	err := s.Store.View(ctx, func(rx store.Rx) error {
@@ -51,12 +56,34 @@ func (s *Service) ListAgents(ctx context.Context) ([]AgentShown, error) {
 		}
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
 	facts := s.Agents.List()
 	out := make([]AgentShown, len(facts))
+	var asking sync.WaitGroup
+	turns := make(chan struct{}, versionsAtOnce)
 	for i, f := range facts {
 		out[i] = AgentShown{AgentFacts: f, Pool: pools[f.Name]}
+		if f.Program != "" {
+			asking.Go(func() {
+				turns <- struct{}{}
+				defer func() { <-turns }()
+				out[i].Version = s.versionOf(ctx, f.Name)
+			})
+		}
 	}
-	return out, err
+	asking.Wait()
+	return out, nil
+}
+
+// versionOf is for people to look at: not to know it is no failure of a list.
+func (s *Service) versionOf(ctx context.Context, agent string) string {
+	v, err := s.Agents.KnownVersion(ctx, agent)
+	if err != nil {
+		s.Log.Debug("an agent's version is not known", "agent", agent, "error", err)
+	}
+	return v
 }
 
 // AgentTested is the answer to a test.

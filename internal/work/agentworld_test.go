@@ -90,6 +90,10 @@ func (launchers) List() []hub.AgentFacts {
 	return []hub.AgentFacts{{Name: "other", Program: "/bin/other"}, {Name: "sh", Program: "/bin/sh"}}
 }
 
+func (l launchers) KnownVersion(ctx context.Context, agent string) (string, error) {
+	return l.Version(ctx, agent)
+}
+
 func (launchers) Version(_ context.Context, agent string) (string, error) {
 	if agent == "sh" {
 		return "", hub.Errorf(hub.CodeAgentUnconfigured, "sh says no version")

@@ -146,6 +146,8 @@ type Agents interface {
 	// List are the configured agents; Version runs the version command of one.
 	List() []hub.AgentFacts
 	Version(ctx context.Context, agent string) (string, error)
+	// KnownVersion runs it only if the agent's program is another than last time.
+	KnownVersion(ctx context.Context, agent string) (string, error)
 }
 
 // Stream decodes an agent's structured output.
