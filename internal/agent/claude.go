@@ -18,6 +18,7 @@ func claude(command string) profile {
 		wire:    wireClaude,
 		read:    readHook,
 		title:   claudeTitle,
+		carried: []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"},
 		events: []event{
 			{"SessionStart", hub.AgentSessionStarted, true},
 			{"UserPromptSubmit", hub.AgentTurnStarted, true},

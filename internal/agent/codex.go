@@ -29,6 +29,7 @@ func codex() profile {
 		wire:    wireCodex,
 		read:    readCodex,
 		title:   codexTitle,
+		carried: []string{".codex"},
 		events: []event{
 			{"SessionStart", hub.AgentSessionStarted, true},
 			{"UserPromptSubmit", hub.AgentTurnStarted, true},

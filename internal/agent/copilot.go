@@ -4,6 +4,7 @@ package agent
 func copilot() profile {
 	return profile{
 		command: []string{"copilot"},
+		carried: []string{".github/copilot", ".mcp.json"},
 		modes:   map[Mode]ModeSpec{ModeHeadless: {Deliver: DeliverArgv, Ready: ReadyLaunch}},
 		version: []string{"--version"},
 		prompt:  map[Mode][]string{ModeHeadless: {"-p"}},

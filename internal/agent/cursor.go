@@ -5,6 +5,7 @@ package agent
 func cursor() profile {
 	return profile{
 		command: []string{"cursor-agent"},
+		carried: []string{".cursor"},
 		modes: map[Mode]ModeSpec{
 			ModeTUI:      {Deliver: DeliverArgv, Ready: ReadyQuiescence},
 			ModeHeadless: {Args: []string{"-p"}, Deliver: DeliverArgv, Ready: ReadyLaunch},

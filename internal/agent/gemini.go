@@ -19,6 +19,7 @@ func gemini() profile {
 		wire:    wireGemini,
 		read:    readHook,
 		title:   geminiTitle,
+		carried: []string{".gemini"},
 		events: []event{
 			{"SessionStart", hub.AgentSessionStarted, true},
 			{"BeforeAgent", hub.AgentTurnStarted, true},

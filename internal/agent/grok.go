@@ -5,6 +5,7 @@ package agent
 func grok() profile {
 	return profile{
 		command: []string{"grok"},
+		carried: []string{".grok"},
 		modes:   map[Mode]ModeSpec{ModeHeadless: {Deliver: DeliverArgv, Ready: ReadyLaunch, Result: StreamGrok}},
 		version: []string{"--version"},
 		prompt:  map[Mode][]string{ModeHeadless: {"-p"}},

@@ -121,6 +121,10 @@ func (l Launcher) In(mode Mode) (Mode, error) {
 	return mode, nil
 }
 
+// Carried are the paths, relative to a repository's root and with slashes, from
+// which the agent takes settings, hooks or programs to start.
+func (l Launcher) Carried() []string { return slices.Clone(l.profile.carried) }
+
 // CompletionIn is what ends an attempt in a mode that the agent has: the
 // user's choice, else report, result or exit by what the mode gives.
 func (l Launcher) CompletionIn(mode Mode) Completion {

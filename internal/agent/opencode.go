@@ -25,6 +25,7 @@ func opencode() profile {
 		resumed: map[Mode]Deliver{ModeTUI: DeliverPaste}, // with -s, --prompt is passed over
 		wire:    wireOpencode,
 		read:    readOpencode,
+		carried: []string{"opencode.json", "opencode.jsonc", ".opencode"},
 		events: []event{
 			{"load", hub.AgentSessionStarted, true}, // before there is a session
 			{"session.created", hub.AgentSessionStarted, true},

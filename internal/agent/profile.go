@@ -34,6 +34,9 @@ type profile struct {
 	// events are the CLI's hooks; read takes the JSON of one apart.
 	events []event
 	read   func(name string, raw []byte) (hub.AgentEvent, error)
+	// carried are the files and folders of a repository from which the CLI takes
+	// settings, hooks or programs to start.
+	carried []string
 	// title tells the state from what the TUI writes into its terminal's title.
 	title func(title, osc string) (hub.AgentEventKind, bool)
 }

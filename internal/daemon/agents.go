@@ -77,7 +77,8 @@ func (a agents) Plan(in work.Launch) (work.Planned, error) {
 		return work.Planned{}, err
 	}
 	out := work.Planned{
-		Ready: string(plan.Ready), Stream: plan.Result, Paste: plan.Paste, Session: a.session(in.Agent, plan),
+		Warnings: carried(l, in.Dir),
+		Ready:    string(plan.Ready), Stream: plan.Result, Paste: plan.Paste, Session: a.session(in.Agent, plan),
 		Spec: hub.LaunchSpec{Terminal: in.Terminal, Argv: plan.Argv, Stdin: plan.Stdin, Dir: in.Dir, Env: a.environment(plan.Env)},
 	}
 	if plan.PTY {

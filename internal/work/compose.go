@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
@@ -224,7 +225,9 @@ func (s *Service) announce(ctx context.Context, a *hub.Attachment, plan Planned)
 	if plan.Paste != nil {
 		stage = hub.StageAuthority // its input comes later
 	}
-	if err := s.stage(ctx, a, stage, func(a *hub.Attachment) { a.Agent = agentOf(plan) }); err != nil {
+	warned := append(slices.Clone(a.Receipt.Warnings), plan.Warnings...)
+	err := s.stage(ctx, a, stage, func(a *hub.Attachment) { a.Agent, a.Receipt.Warnings = agentOf(plan), warned })
+	if err != nil {
 		return err
 	}
 	terminal := s.resource("terminal", "attempted", "agent", string(a.Terminal))

@@ -108,6 +108,8 @@ type Planned struct {
 	Stream  string // kind of its structured output, "" for none
 	Session hub.AgentSession
 	Paste   []byte
+	// Warnings are for the start receipt.
+	Warnings []string
 }
 
 // Script asks how to run a command line of the user's.
