@@ -1,0 +1,33 @@
+//go:build unix
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/wavehub/wavehub/openapi/api"
+)
+
+// TestAttached_AWorkerGradesItself: no hub runs the check of an attached worker's
+// Task. Its own word counts, and no word does not.
+func TestAttached_AWorkerGradesItself(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	run, w := h.NewRun("graded"), registered(t, h, "")
+	for result, want := range map[string]string{"passed": "completed", "failed": "failed", "": "failed"} {
+		task := get[api.TaskResult](t, run.Caller, "task", "create", "--spec", "x", "--verify-cmd", "exit 1", "--verify", "required").Task.TaskId
+		r := get[api.StartReceipt](t, run.Caller, "dispatch", "--task", task, "--to", "worker:"+w.Name, "--no-wait")
+		if !strings.Contains(strings.Join(r.Warnings, "\n"), "self_graded") {
+			t.Errorf("the receipt warns of %q", r.Warnings)
+		}
+		args := []string{"send", "--type", "worker_done", "--task-id", task, "--dispatch-id", r.DispatchId, "--outcome", "succeeded", "--body", "done"}
+		if result != "" {
+			args = append(args, "--verify-result", result)
+		}
+		get[api.SendResult](t, w.turn(t, w.startOf(t, r.DispatchId)), args...)
+		if got := run.State(task); got != want {
+			t.Errorf("a verify_result of %q leaves the Task %s, want %s", result, got, want)
+		}
+	}
+}
