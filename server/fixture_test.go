@@ -381,9 +381,11 @@ func (fakeAgents) Completion(agent, _ string) (string, error) {
 	}
 	return "report", nil
 }
-func (fakeAgents) Grace(string) time.Duration                         { return time.Millisecond }
-func (fakeAgents) AttachedPreamble(hub.TaskID, hub.DispatchID) string { return "how to report" }
-func (fakeAgents) Setup(work.SetupLaunch) (hub.LaunchSpec, error)     { return hub.LaunchSpec{}, nil }
+func (fakeAgents) Grace(string) time.Duration { return time.Millisecond }
+func (fakeAgents) AttachedPreamble(hub.TaskID, hub.DispatchID, hub.Checks) string {
+	return "how to report"
+}
+func (fakeAgents) Setup(work.SetupLaunch) (hub.LaunchSpec, error) { return hub.LaunchSpec{}, nil }
 func (fakeAgents) Script(s work.Script) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: s.Terminal, Argv: []string{"/bin/sh"}}, nil
 }

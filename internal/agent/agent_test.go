@@ -50,6 +50,18 @@ func TestPreambleTellsTheTerms(t *testing.T) {
 	}
 }
 
+func TestAttachedPreamble(t *testing.T) {
+	got := AttachedPreamble("task_01", "dispatch_02", hub.Checks{VerifyCmd: "make test"})
+	for _, want := range []string{"task_01", "dispatch_02", "Check:     run this before you report success", "--verify-result passed or failed: make test\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if got := AttachedPreamble("task_01", "dispatch_02", hub.Checks{}); strings.Contains(got, "Check:") {
+		t.Errorf("a check that there is not:\n%s", got)
+	}
+}
+
 func TestPreambleKeepsTheText(t *testing.T) {
 	for _, spec := range []string{"a", "a\n", "a\n\n", "\n a \n\t\n"} {
 		if got := Preamble(PreambleInput{Worktree: "/a", Bin: "/b", Spec: spec}); !strings.Contains(got, "The task:\n\n"+spec) {

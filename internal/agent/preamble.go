@@ -57,25 +57,25 @@ The task:
 // exact commands to report with, and the Task's text verbatim at the end.
 func Preamble(in PreambleInput) string {
 	return fmt.Sprintf(preambleText, safetext.Line(in.Worktree, 4096), in.Task, in.Dispatch,
-		in.bin(), in.terms(), in.helpers(), ended(in.Spec))
+		in.bin(), terms(in.Checks, "when you report success, this is run here: %s"), in.helpers(), ended(in.Spec))
 }
 
 func (in PreambleInput) bin() string { return quote(in.Bin, runtime.GOOS == "windows") }
 
-// terms are the lines that say what is looked at before a success counts, each
-// behind its label; "" for none.
-func (in PreambleInput) terms() string {
+// terms are the lines that say what a success is judged by, each behind its label;
+// "" for nothing. check says what is done with the command.
+func terms(c hub.Checks, check string) string {
 	var b strings.Builder
-	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "%-10s %s\n", label+":", safetext.Line(fmt.Sprintf(format, args...), maxTerm))
+	line := func(label, format, value string) {
+		fmt.Fprintf(&b, "%-10s %s\n", label+":", safetext.Line(fmt.Sprintf(format, value), maxTerm))
 	}
-	if c := in.Checks; len(c.WriteScope) > 0 {
+	if len(c.WriteScope) > 0 {
 		line("Scope", "change nothing but %s", strings.Join(c.WriteScope, ", "))
 	}
-	if c := in.Checks; c.VerifyCmd != "" {
-		line("Check", "when you report success, this is run here: %s", c.VerifyCmd)
+	if c.VerifyCmd != "" {
+		line("Check", check, c.VerifyCmd)
 	}
-	if c := in.Checks; c.HandoffPath != "" {
+	if c.HandoffPath != "" {
 		line("Notes", "leave in %s what those need who go on after you", c.HandoffPath)
 	}
 	return b.String()

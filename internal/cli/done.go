@@ -8,7 +8,7 @@ import (
 
 func (a *app) doneCommand() *cobra.Command {
 	var failed, waitVerdict bool
-	var file, result string
+	var file, result, verify string
 	cmd := mark(&cobra.Command{
 		Use:     "done [BODY]",
 		Short:   "Report the end of this Dispatch's work",
@@ -19,13 +19,14 @@ func (a *app) doneCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&failed, "failed", false, "the work failed")
 	cmd.Flags().StringVar(&file, "body-file", "", "the text, from a file (- for stdin)")
 	cmd.Flags().StringVar(&result, "result-file", "", "file with the result: JSON, or any text (- for stdin)")
+	cmd.Flags().StringVar(&verify, "verify-result", "", "how your own check ended: passed, failed or missing")
 	cmd.Flags().BoolVar(&waitVerdict, "wait-verdict", false, "wait for the verdict")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text, err := a.positionalText(cmd, "BODY", args, file)
 		if err != nil {
 			return err
 		}
-		in := client.MessageSend{Type: client.MessageSendTypeWorkerDone, Subject: "succeeded", Outcome: "succeeded", Body: text}
+		in := client.MessageSend{Type: client.MessageSendTypeWorkerDone, Subject: "succeeded", Outcome: "succeeded", Body: text, VerifyResult: client.MessageSendVerifyResult(verify)}
 		if failed {
 			in.Subject, in.Outcome = "failed", "failed"
 		}

@@ -207,6 +207,6 @@ func (a agents) preamble(in work.Launch) string {
 	})
 }
 
-func (agents) AttachedPreamble(task hub.TaskID, id hub.DispatchID) string {
-	return agent.AttachedPreamble(task, id)
+func (agents) AttachedPreamble(task hub.TaskID, id hub.DispatchID, c hub.Checks) string {
+	return agent.AttachedPreamble(task, id, c)
 }

@@ -21,11 +21,15 @@ func TestAttached_AWorkerGradesItself(t *testing.T) {
 		if !strings.Contains(strings.Join(r.Warnings, "\n"), "self_graded") {
 			t.Errorf("the receipt warns of %q", r.Warnings)
 		}
-		args := []string{"send", "--type", "worker_done", "--task-id", task, "--dispatch-id", r.DispatchId, "--outcome", "succeeded", "--body", "done"}
+		start := w.startOf(t, r.DispatchId)
+		if start.VerifyCmd != "exit 1" || !strings.Contains(start.Preamble, "exit 1") {
+			t.Errorf("the worker is told %+v", start)
+		}
+		args := []string{"done", "did it"}
 		if result != "" {
 			args = append(args, "--verify-result", result)
 		}
-		get[api.SendResult](t, w.turn(t, w.startOf(t, r.DispatchId)), args...)
+		get[api.SendResult](t, w.turn(t, start), args...)
 		if got := run.State(task); got != want {
 			t.Errorf("a verify_result of %q leaves the Task %s, want %s", result, got, want)
 		}

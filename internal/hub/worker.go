@@ -94,6 +94,9 @@ type SessionStart struct {
 	Attempt    int                 `json:"attempt"`
 	RetryOf    DispatchID          `json:"retry_of,omitempty"`
 	Commands   map[string][]string `json:"commands"` // how to report, as argument vectors
+	// Checks is what a success is judged by; an attached worker runs VerifyCmd
+	// itself.
+	Checks
 }
 
 // SessionControl is the payload of a control and, with State, of a

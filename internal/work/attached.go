@@ -164,7 +164,7 @@ func (s *Service) attachedTo(w hub.Worker, in hub.PeerStart, home hub.PeerID, ke
 		Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 		Stage: hub.StageInputDelivering, Server: hub.Server{Name: s.Name}, Setup: notApplicable, TimeoutMS: startTimeout(in.Spec).Milliseconds(),
 		Effects: []hub.Resource{input}, Residuals: []hub.Resource{}, Defaults: []hub.Default{}, NextCommands: inspectCommands(in.Dispatch),
-		Warnings: []string{}, Worker: w.Name, Preamble: s.Agents.AttachedPreamble(in.Task, in.Dispatch),
+		Warnings: []string{}, Worker: w.Name, Preamble: s.Agents.AttachedPreamble(in.Task, in.Dispatch, in.Checks),
 	}
 	return a
 }
@@ -179,7 +179,7 @@ func (s *Service) startMail(a hub.Attachment, in hub.PeerStart) hub.SessionStart
 	}
 	return hub.SessionStart{
 		Action: hub.ActionStart, Session: a.Session, Dispatch: a.Dispatch, Task: a.Task, Run: a.Run, Title: in.Title, Prompt: in.Prompt,
-		Preamble: a.Receipt.Preamble, Attempt: max(in.Attempt, 1), RetryOf: in.RetryOf,
+		Checks: in.Checks, Preamble: a.Receipt.Preamble, Attempt: max(in.Attempt, 1), RetryOf: in.RetryOf,
 		Commands: map[string][]string{
 			"done": report("succeeded"), "failed": report("failed"), "cancelled": report("cancelled"),
 			"status": {"wavehub", "send", "--type", "status", "--dispatch-id", string(a.Dispatch), "--subject", "short", "--body", "more"},
@@ -204,7 +204,7 @@ func (s *Service) beginAttached(tx store.Tx, r receipt.Request, in StartInput) (
 		return hub.Receipt{}, err
 	}
 	start := hub.PeerStart{
-		Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec, RetryOf: in.RetryOf, Attempt: n,
+		Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec, RetryOf: in.RetryOf, Attempt: n, Checks: t.Checks(),
 	}
 	a := s.attachedTo(w, start, "", r.Key)
 	if t.VerifyCmd != "" {

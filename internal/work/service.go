@@ -130,7 +130,7 @@ type Agents interface {
 	// Plan writes the prompt files and returns what to start.
 	Plan(Launch) (Planned, error)
 	// AttachedPreamble tells an attached worker how to report.
-	AttachedPreamble(hub.TaskID, hub.DispatchID) string
+	AttachedPreamble(hub.TaskID, hub.DispatchID, hub.Checks) string
 	// Script writes the file of a command line and returns how the platform's
 	// shell runs it: with a worker's environment, but without its capability.
 	Script(Script) (hub.LaunchSpec, error)
