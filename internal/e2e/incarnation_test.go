@@ -99,31 +99,55 @@ func (h *Hub) recorded(dispatch, terminal string, change func(*hub.Incarnation))
 // internal/terminal.
 func TestAcceptance_W09_ARecycledPidIsNeverSignalled(t *testing.T) {
 	t.Parallel()
+	for name, x := range map[string]struct {
+		order bool // to stop it, not carried out before the hub's end
+		state string
+	}{"a worker": {false, "failed"}, "a worker that is to be stopped": {true, "stopped"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testRecycled(t, x.order, x.state)
+		})
+	}
+}
+
+func testRecycled(t *testing.T, order bool, state string) {
 	h := StartHub(t, "mac")
 	run, other := h.NewRun("recycled"), bystander(t)
 	w, neighbour := run.heldWorker(t, h), run.heldWorker(t, h)
 	terminal := terminalOf(w.StartReceipt)
 	s := h.spawnOf(terminal)
+	stop := []string{"worker", "stop", w.DispatchId, "--timeout", "1s"}
+	if order {
+		must(t, syscall.Kill(s.Supervisor.PID, syscall.SIGSTOP))
+		if r := run.json(stop...); r.Code != 10 {
+			t.Fatalf("a stop through a supervisor that is frozen: exit %d\n%s", r.Code, r.Stdout)
+		}
+	}
 	h.Kill()
 	h.endProcess(s.Supervisor)
-	h.endProcess(proc.Identity{PID: s.Incarnation.PID, StartedAt: s.Incarnation.StartedAt, BootID: s.Incarnation.BootID})
-	recycle := func(in *hub.Incarnation) { in.PID = other.PID }
-	h.recorded(w.DispatchId, terminal, recycle)
+	h.endProcess(identityOf(s.Incarnation))
+	h.recorded(w.DispatchId, terminal, func(in *hub.Incarnation) { in.PID = other.PID })
 	h.rewriteSpawn(terminal, other.PID)
 	h.Start()
-	if got := run.Show(w.DispatchId).Observation.Process; got == "live" {
-		t.Error("a stranger is taken for the worker")
+	eventually(t, "what is proven is on record", 20*time.Second, func() bool { return string(run.Show(w.DispatchId).Dispatch.State) == state })
+	if got := run.Show(w.DispatchId).Observation.Process; got != "exited" {
+		t.Errorf("a stranger has its pid, and the worker is %s", got)
 	}
 	get[api.OutputPage](t, run.Caller, "worker", "read", w.DispatchId)
-	stop := decode[api.StopResult](t, run.json("worker", "stop", w.DispatchId, "--timeout", "5s").Stdout)
-	if stop.ProcessAction == "ended" && !stop.AlreadySettled {
-		t.Errorf("the stop says that it has ended something: %+v", stop)
+	if got := get[api.StopResult](t, run.Caller, stop...); !got.AlreadySettled {
+		t.Errorf("a stop: %+v", got)
 	}
-	closed := run.json("terminal", "close", terminal)
+	if got := get[api.TerminalClosed](t, run.Caller, "terminal", "close", terminal); !got.AlreadyClosed {
+		t.Errorf("a close: %+v", got)
+	}
 	if !running(other) {
-		t.Errorf("the stranger was ended: %+v, then %s%s", stop, closed.Stdout, closed.Stderr)
+		t.Error("the stranger was ended")
 	}
 	neighbour.isUntouched(t, run)
+}
+
+func identityOf(in hub.Incarnation) proc.Identity {
+	return proc.Identity{PID: in.PID, StartedAt: in.StartedAt, BootID: in.BootID}
 }
 
 // W9: the worker on record is not the one that its supervisor has. Nothing that is
@@ -145,7 +169,7 @@ func TestAcceptance_W09_AnotherIncarnationIsLeftAlone(t *testing.T) {
 	if stop := decode[api.StopResult](t, r.Stdout); r.Code != 10 || stop.State != "stop_unknown" || count(stop.ResidualResources, "terminal") != 1 {
 		t.Errorf("the stop: exit %d %+v", r.Code, stop)
 	}
-	if !running(other) || !running(proc.Identity{PID: own.PID, StartedAt: own.StartedAt, BootID: own.BootID}) {
+	if !running(other) || !running(identityOf(own)) {
 		t.Error("a process was ended without proof")
 	}
 	neighbour.isUntouched(t, run)
