@@ -29,7 +29,7 @@ func cpuTime(b *testing.B, pid int) time.Duration {
 }
 
 // residentBytes is the anonymous memory that the process holds.
-func residentBytes(b *testing.B, pid int) int64 {
+func residentBytes(b testing.TB, pid int) int64 {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	must(b, err)

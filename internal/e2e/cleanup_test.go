@@ -49,9 +49,11 @@ func (h *Hub) cleanUp() {
 	}
 }
 
+// running says whether exactly that process runs. One that has ended does not, though
+// whoever has to collect it takes their time.
 func running(want proc.Identity) bool {
 	found, err := proc.Lookup(want.PID)
-	return err == nil && found == want
+	return err == nil && found == want && alive(want.PID)
 }
 
 func (h *Hub) endProcess(p proc.Identity) {

@@ -340,8 +340,26 @@ func (s *Service) failed(a hub.Attachment, err error) hub.Receipt {
 func (s *Service) unknown(a hub.Attachment, err error) hub.Receipt {
 	r := a.Receipt
 	r.State, r.FailedStage, r.LastError = hub.StartOutcomeUnknown, r.Stage, err.Error()
+	r.Residuals = mayBeLeft(r)
 	r.NextCommands = inspectCommands(a.Dispatch)
 	return r
+}
+
+// mayBeLeft is what a start may have left behind that nothing is proven of: all
+// that it has made or begun to make. What a terminal was when it was made says
+// nothing of now.
+func mayBeLeft(r hub.Receipt) []hub.Resource {
+	out := append([]hub.Resource{}, r.Residuals...)
+	for _, e := range r.Effects {
+		if e.Kind == "dispatch_input" || listed(out, e) {
+			continue
+		}
+		if e.Kind == "terminal" {
+			e.Liveness = hub.Unverifiable
+		}
+		out = append(out, e)
+	}
+	return out
 }
 
 func inspectCommands(id hub.DispatchID) [][]string {

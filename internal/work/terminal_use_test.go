@@ -181,8 +181,12 @@ func TestTypingThatFails(t *testing.T) {
 			task, key := m.newTask(), hub.NewRequestID()
 			in := at(task, made.ID)
 			for range 2 {
-				if _, err := s.Start(t.Context(), startRequest(t, key, in), in); err != nil {
+				r, err := s.Start(t.Context(), startRequest(t, key, in), in)
+				if err != nil {
 					t.Fatal(err)
+				}
+				if left := r.Residuals; c.state == hub.StartUnknown && (len(left) != 1 || left[0].ID != string(made.ID) || left[0].Liveness != hub.Unverifiable) {
+					t.Errorf("W8: left over is %+v", left)
 				}
 			}
 			if err := m.hubOf(m.store).Recover(t.Context()); err != nil {
