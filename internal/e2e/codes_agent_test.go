@@ -14,6 +14,11 @@ var agentCodes = map[string]scenario{
 	"agent_not_found":          as(operator, "agent test nobody"),
 	"cursor_dispatch_mismatch": cursorOfAnother,
 	"capability_unsupported":   resumesNothing,
+	"source_changed": func(t *testing.T, _ *stage) Result {
+		run := StartHub(t, "mac", withScribe).NewRun("sources")
+		s := newScribe(t, run, t.TempDir(), "says a one; announce")
+		return run.json("worker", "read", s.DispatchId, "--cursor", *s.read().Cursor, "--source", "terminal")
+	},
 }
 
 // agentAdvice is what is printed about agents.

@@ -74,7 +74,6 @@ var elsewhere = map[string]string{
 	"invite_not_found":         "internal/sqlite.TestInvitesThatAreNotThere",
 	"resource_server_mismatch": "server.TestADispatchIsAttachedOnce",
 	"peer_duplicate":           "relay.TestNewerProcessEndsTheOlder",
-	"source_changed":           "internal/work.TestACursorIsPinned",
 	"worker_identity_changed":  "internal/work.TestACursorIsPinned",
 	"storage_full":             "internal/sqlite.TestFreeSpaceWatermark",
 }
