@@ -336,7 +336,7 @@ func (l *attachLoop) perform(ctx context.Context, t *turn) {
 	var end ending
 	var err error
 	if !t.stopped() && t.note.State != over {
-		l.app.say("%s begins", t.id)
+		l.app.say("%s %s", t.id, t.verb())
 		end, err = l.play(ctx, t)
 	}
 	if err == nil && l.hurried.isSet() && t.note.State == started {

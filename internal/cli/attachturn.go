@@ -49,6 +49,14 @@ func newTurn(n note, line string) *turn {
 	return &turn{id: n.id(), note: n, line: line, cancel: make(chan struct{})}
 }
 
+// verb says how the turn starts.
+func (t *turn) verb() string {
+	if t.note.State == started {
+		return "is resumed"
+	}
+	return "begins"
+}
+
 func (t *turn) stop() { t.once.Do(func() { close(t.cancel) }) }
 
 func (t *turn) stopped() bool {

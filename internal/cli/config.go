@@ -2,10 +2,12 @@ package cli
 
 import (
 	"errors"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wavehub/wavehub/client"
 	"github.com/wavehub/wavehub/internal/config"
 )
 
@@ -44,6 +46,9 @@ func (a *app) configSet() *cobra.Command {
 		Example: "wavehub config set log_level debug\nwavehub config set advertise mac.example:7443",
 		Args:    exactly("KEY", "VALUE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if os.Getenv(envDispatchFile) != "" {
+				return client.Errorf(client.CodeOutOfScope, "a worker does not configure its hub")
+			}
 			path, err := config.Set(args[0], args[1])
 			if e, ok := errors.AsType[*config.InvalidError](err); ok && e.Given {
 				return misused(cmd, "%v", e)

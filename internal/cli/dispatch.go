@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -41,17 +42,20 @@ func (a *app) dispatchCommand() *cobra.Command {
 			in.Reports, in.TimeoutMs = client.DispatchCreateReports(reports), a.waitMS()
 			return s.CreateDispatch(ctx, task, in, opts...)
 		},
-		human: printDispatched, exit: a.startExit, label: "waiting for the worker",
+		human: func(p *printer, r *client.StartReceipt) { printDispatched(p, in, r) }, exit: a.startExit, label: "waiting for the worker",
 	}.runE(a)
 	return cmd
 }
 
-func printDispatched(p *printer, r *client.StartReceipt) {
+func printDispatched(p *printer, in client.DispatchCreate, r *client.StartReceipt) {
 	if r.DryRun {
-		p.line("%s would be given to %s on %s", r.TaskId, r.Worker, serverName(r.Server))
+		p.line("%s would be given to %s on %s", r.TaskId, cmp.Or(r.Worker, "that terminal"), serverName(r.Server))
 		return
 	}
 	printReceipt(p, r)
+	if r.Worker == "" && !in.Inject && r.State == "ready" {
+		p.line("\nTell its worker:\n\n%s", r.Preamble)
+	}
 	if r.State == "starting" {
 		p.line("  it waits for %s, which has not taken it up yet", r.Worker)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"strconv"
 	"time"
 
@@ -27,6 +28,9 @@ func (a *app) identityRegister() *cobra.Command {
 	}, isMutation)
 	cmd.Flags().StringVar(&file, "token-file", "", "write the token to this new file, readable by you only, and not to the terminal (--json shows it all the same)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := writable(file); err != nil {
+			return usage("token-file", "--token-file: %v", err)
+		}
 		return verb[client.WorkerRegistered]{
 			call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.WorkerRegistered, error) {
 				return s.RegisterWorker(ctx, args[0], opts...)
@@ -41,6 +45,17 @@ func (a *app) identityRegister() *cobra.Command {
 		}.runE(a)(cmd, args)
 	}
 	return cmd
+}
+
+// writable refuses a token file that cannot be made, before there is a token.
+func writable(path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := safefile.CreateExclusive(path, nil, 0o600); err != nil {
+		return err
+	}
+	return os.Remove(path)
 }
 
 // keepToken writes a token to a new file. The identity exists already: its request

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -138,7 +139,7 @@ func printReceipt(p *printer, r *client.StartReceipt) {
 
 func printLeftovers(p *printer, residuals []client.Resource, next [][]string) {
 	for _, r := range residuals {
-		p.line("  left over: %s %s %s", string(r.Kind), r.Id, string(r.Liveness))
+		p.line("%s", strings.TrimRight("  left over: "+string(r.Kind)+" "+r.Id+" "+string(r.Liveness), " "))
 	}
 	for _, argv := range next {
 		p.line("  next: %s", commandLine(argv))

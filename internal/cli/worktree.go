@@ -199,7 +199,8 @@ func (a *app) worktreeRemove() *cobra.Command {
 		Use: "remove WHERE", Short: "Delete a worktree and its branch, unless something would be lost", Args: exactly("WHERE"),
 		Long: "WHERE is current, id:WORKTREE, path:PATH or a worktree's exact name. A worktree that is in use, or\n" +
 			"holds changes, untracked files or commits that are nowhere else, is refused. --force saves those\n" +
-			"under refs of the repository first and says which.",
+			"under refs of the repository first and says which; a repository inside has to be moved away first.\n" +
+			"Files that git ignores go with the worktree.",
 		Example: "wavehub worktree remove vet\nwavehub worktree remove " + exampleWorktree + " --force",
 	}, isMutation)
 	cmd.Flags().BoolVar(&in.Force, "force", false, "save what would be lost under refs of the repository, then remove")

@@ -3,11 +3,26 @@
 package e2e
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/wavehub/wavehub/openapi/api"
 )
+
+// TestAttached_ATokenNeedsAFile: where the token cannot be written nothing is
+// registered.
+func TestAttached_ATokenNeedsAFile(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	w := registered(t, h, "")
+	for _, file := range []string{w.file, filepath.Join(t.TempDir(), "nowhere", "token")} {
+		refused(t, h.Caller(), "invalid_argument", "worker-identity", "register", "another", "--token-file", file)
+	}
+	if all := get[api.WorkerPage](t, h.Caller(), "worker-identity", "list"); len(all.Workers) != 1 {
+		t.Errorf("registered are %+v", all.Workers)
+	}
+}
 
 // TestAttached_AWorkerGradesItself: no hub runs the check of an attached worker's
 // Task. Its own word counts, and no word does not.

@@ -67,6 +67,31 @@ func TestWorktrees_AreResources(t *testing.T) {
 	}
 }
 
+// A repository inside has commits that no ref of the outer one can keep: it is
+// not deleted, even by force.
+func TestWorktrees_ARepositoryInsideIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	h, _ := withDemo(t)
+	outer := h.newWorktree("outer")
+	inner := filepath.Join(outer.Path, "inner")
+	must(t, os.Mkdir(inner, 0o700))
+	git(t, inner, "init", "-q")
+	must(t, os.WriteFile(filepath.Join(inner, "a"), []byte("a"), 0o600))
+	git(t, inner, "add", "a")
+	git(t, inner, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "-m", "only here")
+	for _, more := range [][]string{{}, {"--force"}} {
+		p := refused(t, h.Caller(), "worktree_not_empty", append([]string{"worktree", "remove", "outer"}, more...)...)
+		if !strings.Contains(p.Detail, "repository inner") || !exists(filepath.Join(inner, ".git")) {
+			t.Errorf("%q: %+v", more, p)
+		}
+	}
+	must(t, os.RemoveAll(inner))
+	get[api.WorktreeRemoval](t, h.Caller(), "worktree", "remove", "outer", "--force")
+	if exists(outer.Path) {
+		t.Error("the worktree stays")
+	}
+}
+
 func TestWorktrees_RemovalLosesNothing(t *testing.T) {
 	t.Parallel()
 	h, repo := withDemo(t)

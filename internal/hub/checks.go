@@ -47,6 +47,8 @@ func (c Checks) Clean() (Checks, error) {
 		return c, Invalid("scope", "must be advisory or enforce")
 	case c.Verify == VerifyRequired && c.VerifyCmd == "":
 		return c, Invalid("verify", "required needs a verify_cmd")
+	case c.Scope == ScopeEnforce && len(c.WriteScope) == 0:
+		return c, Invalid("scope", "enforce needs a write_scope")
 	case c.VerifyTimeoutSecs < 0 || c.VerifyTimeoutSecs > MaxVerifyTimeoutSecs:
 		return c, Invalid("verify_timeout_secs", "must be 0 to %d", MaxVerifyTimeoutSecs)
 	}
@@ -248,6 +250,8 @@ type Baseline struct {
 	Root   string `json:"root"`    // top folder of the working tree, "" for none
 	GitDir string `json:"git_dir"` // common git directory
 	Head   string `json:"head"`    // commit, "" for none yet
+	// Exclude is the sum of the repository's own list of ignored files, "" for none.
+	Exclude string `json:"exclude,omitempty"`
 	// Dirty are the paths that differed from Head, in the order of git.
 	Dirty []DirtyPath `json:"dirty,omitempty"`
 	// Beside are the other Tasks that had a worker there.

@@ -112,8 +112,11 @@ func literally(parts []string) []string {
 const literal = "\x00"
 
 // Covers reports whether a path, with slashes and relative to the worktree, is
-// in the scope.
+// in the scope. No scope covers the repository itself.
 func (s Scope) Covers(path string) bool {
+	if path == ".git" {
+		return false
+	}
 	parts := s.parts(path)
 	return slices.ContainsFunc(s.patterns, func(p []string) bool { return covers(p, parts) })
 }

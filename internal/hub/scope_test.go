@@ -119,6 +119,16 @@ func slowMatches(p, s string) bool {
 	return s != "" && (p[0] == '?' || p[0] == s[0]) && slowMatches(p[1:], s[1:])
 }
 
+// TestNoScopeCoversTheRepository: git names .git only where another one was put in
+// its place.
+func TestNoScopeCoversTheRepository(t *testing.T) {
+	for _, pattern := range []string{".", ".git", "**", "*"} {
+		if s := NewScope(false, ".", []string{pattern}); s.Covers(".git") || pattern != ".git" && !s.Covers("a") {
+			t.Errorf("%s covers .git: %v, a: %v", pattern, s.Covers(".git"), s.Covers("a"))
+		}
+	}
+}
+
 func TestConclude_AnAttachedWorkerGradesItself(t *testing.T) {
 	task := Task{Verify: VerifyRequired, VerifyCmd: "c"}
 	for result, want := range map[string]Outcome{VerifyPassed: OutcomeSucceeded, VerifyFailed: OutcomeFailed, "": OutcomeFailed} {

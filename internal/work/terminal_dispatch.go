@@ -113,6 +113,7 @@ func (s *Service) rehearse(ctx context.Context, in TerminalDispatch) (hub.Receip
 	}
 	a := s.newAttachment(p, hub.PeerStart{Task: in.Task, Spec: p.spec}, "", "")
 	a.Receipt.Effects, a.Receipt.Warnings = s.reused(a, p), []string{"a dry run: nothing was changed"}
+	a.Receipt.Dispatch, a.Receipt.DryRun = "", true
 	a.Receipt.Preamble = s.Console.Preamble(s.briefing(a, p.terminal.Agent, "", prompt))
 	return a.Receipt, nil
 }

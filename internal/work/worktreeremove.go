@@ -173,6 +173,9 @@ func (s *Service) removeNow(ctx context.Context, w hub.Worktree, out hub.Worktre
 		if out.Saved, out.NotSaved, err = s.Git.Save(ctx, repo, w); err != nil {
 			return out, err
 		}
+		if err := unsavable(w, out.NotSaved); err != nil {
+			return out, err
+		}
 	}
 	if err := s.setTreeState(ctx, w.ID, hub.WorktreeDeleting); err != nil {
 		return out, err
@@ -202,8 +205,22 @@ func notEmpty(w hub.Worktree, losses []hub.Loss) error {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	e := hub.Errorf(hub.CodeWorktreeNotEmpty, "%s (%s) holds what would be lost: %s", w.Name, w.ID, hub.PlainText([]byte(strings.Join(lines, "; "))))
-	e.Hint = "commit and push it or merge it elsewhere, or remove with --force, which saves it under refs of the repository first"
+	e.Hint = "commit and push it or merge it elsewhere, or remove with --force, which saves files and commits under refs of the repository first"
 	return e
+}
+
+// unsavable refuses to delete a repository inside the worktree: its commits are
+// nowhere else, and no ref of this repository can keep them.
+func unsavable(w hub.Worktree, left []hub.Loss) error {
+	inside := slices.DeleteFunc(slices.Clone(left), func(l hub.Loss) bool { return l.Kind != hub.LossRepository })
+	if len(inside) == 0 {
+		return nil
+	}
+	err := notEmpty(w, inside)
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		e.Hint = "a repository inside cannot be saved under refs: move it out of the worktree, or delete it by hand, and repeat the removal"
+	}
+	return err
 }
 
 // WorktreeShown is a worktree with what is found of it now.

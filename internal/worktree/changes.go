@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,8 +25,8 @@ const (
 var ErrTooManyChanges = errors.New("too many files differ from the commit")
 
 // plainPaths makes every command name paths byte by byte, and keeps files of the
-// repository's own configuration from hiding what is new. A worker that wants to
-// hide its changes from git can still do so: the check is no sandbox.
+// repository's own configuration from hiding what is new. The check is no sandbox: it
+// sees the files of the worktree that git is not told to ignore.
 var plainPaths = []setting{
 	{"core.quotePath", "false"},
 	{"core.excludesFile", ""},
@@ -41,8 +44,8 @@ func (g *Git) Snapshot(ctx context.Context, dir string) (hub.Baseline, error) {
 	if err != nil || facts.Kind != KindGit {
 		return hub.Baseline{}, err
 	}
-	b := hub.Baseline{Root: facts.Path, GitDir: facts.GitDir, Head: facts.Head}
-	paths, err := g.dirty(ctx, at)
+	b := hub.Baseline{Root: facts.Path, GitDir: facts.GitDir, Head: facts.Head, Exclude: excludeSum(facts.GitDir)}
+	paths, err := g.dirty(ctx, at, false)
 	if err != nil {
 		return b, err
 	}
@@ -71,7 +74,7 @@ func (g *Git) Changes(ctx context.Context, dir string, base hub.Baseline) (paths
 	if err != nil {
 		return nil, false, err
 	}
-	now, err := g.dirty(ctx, at)
+	now, err := g.dirty(ctx, at, excludeSum(facts.GitDir) != base.Exclude)
 	if err != nil {
 		return nil, false, err
 	}
@@ -103,21 +106,82 @@ func forgetKept(ctx context.Context, base hub.Baseline, found map[string]bool) e
 	return err
 }
 
-// dirty are the paths that differ from HEAD or are new, without a difference
-// between the index and the files.
-func (g *Git) dirty(ctx context.Context, at record) ([]string, error) {
+// dirty are the paths that differ from HEAD or are new. The worktree's own index
+// is not asked, for its flags can hide files. Nor does a list of ignored files hide
+// itself: a .gitignore that is ignored counts as new. bare leaves the repository's
+// own list (info/exclude) out.
+func (g *Git) dirty(ctx context.Context, at record, bare bool) (paths []string, err error) {
 	off, err := g.filtersOff(ctx, at)
 	if err != nil {
 		return nil, fmt.Errorf("looking for content filters: %w", err)
 	}
-	// Of a submodule only its commit counts: looking into it would run git with
-	// the configuration that it brings along.
-	out, err := g.run(ctx, call{at: at, dir: at.workTree, config: append(off, plainPaths...), args: []string{
-		"status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=no", "--no-renames", "--ignore-submodules=dirty", "--", "."}})
+	scratch, err := os.MkdirTemp("", "wavehub-index-")
 	if err != nil {
 		return nil, err
 	}
-	return statusPaths(out)
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	ask := func(args ...string) (string, error) {
+		return g.run(ctx, call{
+			at: at, dir: at.workTree, config: append(off[:len(off):len(off)], plainPaths...), env: []string{"GIT_INDEX_FILE=" + filepath.Join(scratch, "head")}, args: args,
+		})
+	}
+	head, err := g.head(ctx, at)
+	if err == nil && head != "" {
+		_, err = ask("read-tree", head)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return listDirty(ask, bare)
+}
+
+// listDirty asks git what differs from the index, and what is new.
+func listDirty(ask func(args ...string) (string, error), bare bool) ([]string, error) {
+	// Of a submodule only its commit counts: looking into it would run git with
+	// the configuration that it brings along.
+	out, err := ask("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=no", "--no-renames", "--ignore-submodules=dirty", "--", ".")
+	if err != nil {
+		return nil, err
+	}
+	paths, err := statusPaths(out)
+	if err != nil {
+		return nil, err
+	}
+	more := [][]string{{"ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ":(glob)**/.gitignore"}}
+	if bare {
+		more = append(more, []string{"ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"})
+	}
+	for _, args := range more {
+		out, err := ask(args...)
+		if err != nil {
+			return nil, err
+		}
+		for path := range strings.SplitSeq(out, "\x00") {
+			if path != "" {
+				paths = append(paths, strings.TrimSuffix(path, "/"))
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}
+
+// maxExclude bounds how much of a list of ignored files is looked at.
+const maxExclude = 1 << 20
+
+// excludeSum is the sum of the repository's own list of ignored files, which no
+// commit holds; "" where there is none that can be read.
+func excludeSum(gitDir string) string {
+	f, err := os.Open(filepath.Join(gitDir, "info", "exclude"))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxExclude))
+	if err != nil {
+		return ""
+	}
+	return sumOf(raw)
 }
 
 // statusPaths reads "XY path" entries.

@@ -166,3 +166,28 @@ func TestHandoff(t *testing.T) {
 		t.Errorf("a large file: %+v %v", h, err)
 	}
 }
+
+// TestChangesThatGitIsToldToHide: neither flags of the index nor lists of ignored
+// files that were made meanwhile hide a change.
+func TestChangesThatGitIsToldToHide(t *testing.T) {
+	g := newGit(t, Config{})
+	repo := newRepo(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n", ".gitignore": "*.log\n"})
+	at := func(name string) string { return filepath.Join(repo, filepath.FromSlash(name)) }
+	wants(t, "flags of the index", changed(t, g, repo, func() {
+		gitIn(t, repo, "update-index", "--skip-worktree", "a.txt")
+		gitIn(t, repo, "update-index", "--assume-unchanged", "b.txt")
+		write(t, at("a.txt"), "other\n", 0o644)
+		write(t, at("b.txt"), "other\n", 0o644)
+	}), "a.txt", "b.txt")
+	write(t, at("before"), "x", 0o644)
+	wants(t, "a list that ignores itself", changed(t, g, repo, func() {
+		write(t, at("sub/.gitignore"), "*\n", 0o644)
+		write(t, at("sub/hidden"), "x", 0o644)
+	}), "sub/.gitignore")
+	wants(t, "the repository's own list", changed(t, g, repo, func() {
+		write(t, at(".git/info/exclude"), "out\n", 0o644)
+		write(t, at("out"), "x", 0o644)
+		write(t, at("noise.log"), "x", 0o644)
+	}), "out")
+	wants(t, "nothing, with that list", changed(t, g, repo, func() {}))
+}
