@@ -197,6 +197,9 @@ func consumerToken() (client.Secret, error) {
 		return direct, nil
 	}
 	token, err := readToken(path, "the consumer token of "+envConsumerFile)
+	if e, ok := errors.AsType[*client.Error](err); ok && errors.Is(err, fs.ErrNotExist) {
+		e.Hint = "run create makes the file; until then unset " + envConsumerFile + " for other commands"
+	}
 	if err == nil && direct != "" && direct != token {
 		return "", usage("consumer", "%s and %s name different consumers; unset one", envConsumer, envConsumerFile)
 	}

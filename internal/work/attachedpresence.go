@@ -70,8 +70,8 @@ func (s *Service) Seen(id hub.WorkerID) WorkerSeen {
 		out.At, out.Age = hub.MicrosOf(x.at), time.Since(x.at)
 	}
 	switch {
-	case s.Listening(id.Box()):
-		out.State = Online
+	case s.Listening(id.Box()): // which is a sign of life of this moment
+		out.State, out.At, out.Age = Online, hub.MicrosOf(time.Now()), 0
 	case ok && out.Age < PresenceLife:
 		out.State = Deaf
 	}
