@@ -129,8 +129,8 @@ func (t *Table) entry(name string) (entry, error) {
 }
 
 func unusable(name string, err error) error {
-	e := hub.Errorf(hub.CodeAgentUnconfigured, "the program of agent %q cannot be used", name)
-	e.Err = err
+	e := hub.Errorf(hub.CodeAgentUnconfigured, "the program of agent %q cannot be used: %v", name, err)
+	e.Hint = "install it on the hub that is to run it, or name another; agent list tells which there are"
 	return e
 }
 
