@@ -110,9 +110,15 @@ func (s *Service) recoverWorktree(ctx context.Context, w hub.Worktree) error {
 		return s.setTreeState(ctx, w.ID, hub.WorktreeReady)
 	case hub.WorktreeReady, hub.WorktreeDeleting:
 	}
-	if w.Setup.Open() {
-		s.followSetup(w.ID)
+	if !w.Setup.Open() {
+		return nil
 	}
+	if w.Setup.Process == nil { // before the hub serves, whether it was launched
+		if err := s.recoverSetup(ctx, w); err != nil {
+			return err
+		}
+	}
+	s.followSetup(w.ID)
 	return nil
 }
 
