@@ -4,10 +4,13 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -30,11 +33,26 @@ func prepared(m *testing.M) int {
 	if err == nil {
 		err = findBinaries(dir)
 	}
+	if err == nil {
+		err = crowd()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "preparing the tests:", err)
 		return 1
 	}
 	return m.Run()
+}
+
+// crowd runs twice as many tests at once as there are cores, unless -parallel says
+// how many: most of their time they wait for processes.
+func crowd() error {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 }
 
 const moduleRoot = "../.."
