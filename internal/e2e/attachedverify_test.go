@@ -28,11 +28,17 @@ func TestAttached_ATokenNeedsAFile(t *testing.T) {
 // Task. Its own word counts, and no word does not.
 func TestAttached_AWorkerGradesItself(t *testing.T) {
 	t.Parallel()
-	h := StartHub(t, "mac")
-	run, w := h.NewRun("graded"), registered(t, h, "")
+	p := NewPair(t)
+	t.Run("here", func(t *testing.T) { gradesItself(t, p.Home.NewRun("graded here"), registered(t, p.Home, ""), "") })
+	t.Run("at a peer", func(t *testing.T) {
+		gradesItself(t, p.Home.NewRun("graded there"), registered(t, p.Worker, ""), "@"+p.Worker.Name)
+	})
+}
+
+func gradesItself(t *testing.T, run Coordinator, w attachedWorker, at string) {
 	for result, want := range map[string]string{"passed": "completed", "failed": "failed", "": "failed"} {
 		task := get[api.TaskResult](t, run.Caller, "task", "create", "--spec", "x", "--verify-cmd", "exit 1", "--verify", "required").Task.TaskId
-		r := get[api.StartReceipt](t, run.Caller, "dispatch", "--task", task, "--to", "worker:"+w.Name, "--no-wait")
+		r := get[api.StartReceipt](t, run.Caller, "dispatch", "--task", task, "--to", "worker:"+w.Name+at, "--no-wait")
 		if !strings.Contains(strings.Join(r.Warnings, "\n"), "self_graded") {
 			t.Errorf("the receipt warns of %q", r.Warnings)
 		}
@@ -45,6 +51,7 @@ func TestAttached_AWorkerGradesItself(t *testing.T) {
 			args = append(args, "--verify-result", result)
 		}
 		get[api.SendResult](t, w.turn(t, start), args...)
+		run.Done(r.DispatchId)
 		if got := run.State(task); got != want {
 			t.Errorf("a verify_result of %q leaves the Task %s, want %s", result, got, want)
 		}

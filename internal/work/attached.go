@@ -164,9 +164,17 @@ func (s *Service) attachedTo(w hub.Worker, in hub.PeerStart, home hub.PeerID, ke
 		Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 		Stage: hub.StageInputDelivering, Server: hub.Server{Name: s.Name}, Setup: notApplicable, TimeoutMS: startTimeout(in.Spec).Milliseconds(),
 		Effects: []hub.Resource{input}, Residuals: []hub.Resource{}, Defaults: []hub.Default{}, NextCommands: inspectCommands(in.Dispatch),
-		Warnings: []string{}, Worker: w.Name, Preamble: s.Agents.AttachedPreamble(in.Task, in.Dispatch, in.Checks),
+		Warnings: selfGraded(in), Worker: w.Name, Preamble: s.Agents.AttachedPreamble(in.Task, in.Dispatch, in.Checks),
 	}
 	return a
+}
+
+// selfGraded warns whoever gives a Task with a check to an attached worker.
+func selfGraded(in hub.PeerStart) []string {
+	if in.Spec.Worker == "" || in.VerifyCmd == "" {
+		return []string{}
+	}
+	return []string{"self_graded: no hub verifies what an attached worker has done; its own verify_result counts"}
 }
 
 // startMail is the session_start of an attachment.
@@ -207,9 +215,6 @@ func (s *Service) beginAttached(tx store.Tx, r receipt.Request, in StartInput) (
 		Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec, RetryOf: in.RetryOf, Attempt: n, Checks: t.Checks(),
 	}
 	a := s.attachedTo(w, start, "", r.Key)
-	if t.VerifyCmd != "" {
-		a.Receipt.Warnings = append(a.Receipt.Warnings, "self_graded: no hub verifies what an attached worker has done; its own verify_result counts")
-	}
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
 		ID: start.Dispatch, Task: in.Task, RetryOf: in.RetryOf, Server: hub.Server{Name: s.Name},
 		Request: r.Key, Quiet: in.Quiet, Receipt: a.Receipt,

@@ -341,7 +341,7 @@ func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, pee
 		Run: body.Run, Task: body.Task, Dispatch: body.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 		Stage: hub.StageAttachRequested, Server: server, TimeoutMS: startTimeout(in.Spec).Milliseconds(), Setup: notApplicable,
 		Worker:  in.Spec.Worker,
-		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: in.defaults(nil), NextCommands: [][]string{}, Warnings: []string{},
+		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: in.defaults(nil), NextCommands: [][]string{}, Warnings: selfGraded(body),
 	}
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
 		ID: body.Dispatch, Task: body.Task, RetryOf: in.RetryOf, Server: server,
@@ -474,9 +474,10 @@ func (s *Service) mayHaveStarted(err error, how sending) bool {
 
 // ownersReceipt is an owner's receipt as this home shows it: its lists are
 // complete, its commands this hub's own. What this home chose when it began the
-// start comes before what the owner chose.
+// start comes before what the owner chose, and who it was given to is this home's
+// word: by it a report is judged.
 func ownersReceipt(got, begun hub.Receipt, d hub.Dispatch) hub.Receipt {
-	got.Server = d.Server
+	got.Server, got.Worker = d.Server, begun.Worker
 	got.Effects, got.Residuals = onServer(got.Effects, d.Server.Name), onServer(got.Residuals, d.Server.Name)
 	got.Defaults = chosen(begun.Defaults, got.Defaults)
 	got.Warnings = append([]string{}, got.Warnings...)

@@ -115,24 +115,18 @@ func (g *Git) dirty(ctx context.Context, at record, bare bool) (paths []string, 
 	if err != nil {
 		return nil, fmt.Errorf("looking for content filters: %w", err)
 	}
-	scratch, err := os.MkdirTemp("", "wavehub-index-")
+	head, err := g.head(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	scratch, index, err := g.indexOf(ctx, at, head)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	ask := func(args ...string) (string, error) {
-		return g.run(ctx, call{
-			at: at, dir: at.workTree, config: append(off[:len(off):len(off)], plainPaths...), env: []string{"GIT_INDEX_FILE=" + filepath.Join(scratch, "head")}, args: args,
-		})
-	}
-	head, err := g.head(ctx, at)
-	if err == nil && head != "" {
-		_, err = ask("read-tree", head)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return listDirty(ask, bare)
+	return listDirty(func(args ...string) (string, error) {
+		return g.run(ctx, call{at: at, dir: at.workTree, config: append(off, plainPaths...), env: []string{"GIT_INDEX_FILE=" + index}, args: args})
+	}, bare)
 }
 
 // listDirty asks git what differs from the index, and what is new.

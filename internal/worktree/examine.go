@@ -174,19 +174,30 @@ func (x *examination) call(args ...string) call {
 	return call{at: x.at, config: x.off, env: []string{"GIT_INDEX_FILE=" + x.index}, args: args}
 }
 
+// indexOf makes an index of what a commit holds, "" for nothing, in a private
+// folder, which is the caller's to remove. It is no worktree's own: nothing that
+// git was told of single files there counts in it.
+func (g *Git) indexOf(ctx context.Context, at record, commit string) (scratch, index string, err error) {
+	if scratch, err = os.MkdirTemp("", "wavehub-index-"); err != nil {
+		return "", "", err
+	}
+	index = filepath.Join(scratch, "head")
+	if commit != "" {
+		_, err = g.run(ctx, call{at: at, env: []string{"GIT_INDEX_FILE=" + index}, args: []string{"read-tree", commit}})
+	}
+	if err != nil {
+		return "", "", errors.Join(err, os.RemoveAll(scratch))
+	}
+	return scratch, index, nil
+}
+
 // prepare makes the index and looks for filters and repositories inside.
 func (x *examination) prepare(ctx context.Context, head string) (err error) {
 	if x.off, err = x.git.filtersOff(ctx, x.at); err != nil {
 		return err
 	}
-	if x.scratch, err = os.MkdirTemp("", "wavehub-index-"); err != nil {
+	if x.scratch, x.index, err = x.git.indexOf(ctx, x.at, head); err != nil {
 		return err
-	}
-	x.index = filepath.Join(x.scratch, "head")
-	if head != "" {
-		if _, err := x.git.run(ctx, x.call("read-tree", head)); err != nil {
-			return err
-		}
 	}
 	if x.nested, err = nestedIn(ctx, x.path); err != nil {
 		return err
