@@ -187,3 +187,25 @@ func TestAttachedStreamSaysThatTheHubLives(t *testing.T) {
 		}
 	}
 }
+
+// An attached worker reads and hears its own mailbox, and no other one.
+func TestAttachedReadsItsOwnMailboxOnly(t *testing.T) {
+	w := newWorld(t)
+	run, _ := w.bound()
+	_, dispatch := w.started()
+	w.identity("w-2")
+	for _, box := range []string{"run:" + run, "dispatch:" + dispatch, "worker:" + string(w.workerID("w-2"))} {
+		for _, q := range []request{
+			{method: "GET", path: "/v1/mailboxes/" + box + "/messages"}, {method: "POST", path: "/v1/mailboxes/" + box + "/check", body: `{}`},
+			{method: "GET", path: "/v1/mailboxes/" + box + "/stream"}, // the last, for one that is let in has no end
+		} {
+			q.token = w.attached
+			if got := w.do(q); got.status != 403 || got.code() != string(hub.CodeOutOfScope) {
+				t.Fatalf("%s %s: %s", q.method, q.path, got.raw)
+			}
+		}
+	}
+	if got := w.do(request{method: "GET", path: "/v1/mailboxes/worker:" + string(w.workerID("w-1")) + "/messages", token: w.attached}); got.status != 200 {
+		t.Errorf("its own: %s", got.raw)
+	}
+}

@@ -43,9 +43,14 @@ func AttachmentOf(tx CallerTx, p hub.Principal) (hub.Attachment, error) {
 func ContextOf(a hub.Attachment) string { return "terminal:" + string(a.Terminal) }
 
 // Operates refuses a worker that is not the coordinator of the Run, or is it no
-// more. What other principals may do is not its business.
+// more; an attached one coordinates none. What other principals may do is not its
+// business.
 func Operates(tx CallerTx, p hub.Principal, id hub.RunID) error {
-	if p.Kind != hub.DispatchCap {
+	switch p.Kind {
+	case hub.DispatchCap:
+	case hub.AttachedWorker:
+		return hub.Errorf(hub.CodeOutOfScope, "an attached worker coordinates no Run")
+	case hub.Operator, hub.Reader, hub.PeerKey, hub.Engine, hub.SystemPrincipal:
 		return nil
 	}
 	a, err := AttachmentOf(tx, p)
