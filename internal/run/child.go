@@ -46,11 +46,10 @@ func ContextOf(a hub.Attachment) string { return "terminal:" + string(a.Terminal
 // more; an attached one coordinates none. What other principals may do is not its
 // business.
 func Operates(tx CallerTx, p hub.Principal, id hub.RunID) error {
-	switch p.Kind {
-	case hub.DispatchCap:
-	case hub.AttachedWorker:
+	if p.Kind == hub.AttachedWorker {
 		return hub.Errorf(hub.CodeOutOfScope, "an attached worker coordinates no Run")
-	case hub.Operator, hub.Reader, hub.PeerKey, hub.Engine, hub.SystemPrincipal:
+	}
+	if p.Kind != hub.DispatchCap {
 		return nil
 	}
 	a, err := AttachmentOf(tx, p)
