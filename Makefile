@@ -62,8 +62,8 @@ race: build testsum ## all tests but internal/e2e under the race detector, mediu
 	CGO_ENABLED=1 $(GO) test -json -race -timeout 20m $(ARGS) $$pkgs $(testsum)
 
 .PHONY: e2e
-e2e: build testsum ## internal/e2e, the tests on the real binary, at medium scale
-	@$(call scale,medium) $(GO) test -json -count=1 -timeout 20m $(ARGS) ./internal/e2e/... $(testsum)
+e2e: build testsum ## the tests on the real binary and the simulation, at medium scale
+	@$(call scale,medium) $(GO) test -json -count=1 -timeout 20m $(ARGS) ./internal/e2e/... ./internal/sim $(testsum)
 
 # The CLIs of agents that tests run, each at the version that the launchers were
 # written for.
@@ -83,9 +83,8 @@ e2e-agents: build testsum ## all agents that npm has, as make agents
 	@$(call real,$(ALL_AGENTS),.)
 
 .PHONY: torture
-torture: ## internal/e2e at full scale; prints its tables
-	@if [ -d internal/e2e ]; then $(MAKE) build; $(call scale,full) $(GO) test -v -count=1 -timeout 4h $(ARGS) ./internal/e2e/...; \
-	else $(call absent,internal/e2e does not exist yet); fi
+torture: build ## make e2e at full scale; prints its tables
+	@$(call scale,full) $(GO) test -v -count=1 -timeout 4h $(ARGS) ./internal/e2e/... ./internal/sim
 
 .PHONY: soak
 soak: build ## a crowd of agents for ten minutes while their hub is killed; ARGS='-duration 1m'

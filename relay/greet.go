@@ -30,13 +30,9 @@ func (l *link) greet(ctx context.Context) (wire.Hello, error) {
 }
 
 func (l *link) readHello(ctx context.Context) (wire.Hello, error) {
-	raw, err := l.conn.ReadFrame(ctx)
+	f, err := l.receive(ctx)
 	if err != nil {
 		return wire.Hello{}, err
-	}
-	f, err := wire.Decode(raw)
-	if err != nil {
-		return wire.Hello{}, protocolf("%v", err)
 	}
 	switch f := f.(type) {
 	case wire.Hello:

@@ -16,13 +16,9 @@ import (
 func (l *link) read(ctx context.Context) error {
 	interval := l.cfg.Ping
 	for {
-		raw, err := l.next(ctx, interval)
+		f, err := l.next(ctx, interval)
 		if err != nil {
 			return err
-		}
-		f, err := wire.Decode(raw)
-		if err != nil {
-			return protocolf("%v", err)
 		}
 		if p, ok := f.(wire.Ping); ok {
 			interval = clampInterval(p.IntervalMS)
@@ -41,14 +37,14 @@ func clampInterval(ms int64) time.Duration {
 }
 
 // next reads one frame; a peer that is silent for two pings is dead.
-func (l *link) next(ctx context.Context, interval time.Duration) ([]byte, error) {
+func (l *link) next(ctx context.Context, interval time.Duration) (wire.Frame, error) {
 	limit, cancel := context.WithTimeout(ctx, 2*interval+interval/2)
 	defer cancel()
-	raw, err := l.conn.ReadFrame(limit)
+	f, err := l.receive(limit)
 	if err != nil && ctx.Err() == nil && errors.Is(limit.Err(), context.DeadlineExceeded) {
 		return nil, fmt.Errorf("the peer has been silent for two pings: %w", err)
 	}
-	return raw, err
+	return f, err
 }
 
 func (l *link) take(ctx context.Context, f wire.Frame) error {

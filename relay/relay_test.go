@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -426,8 +427,9 @@ func lie(t *testing.T, p *pair, frames ...func(conn Conn)) error {
 	defer a.Close()
 	end := make(chan error, 1)
 	p.wg.Go(func() { end <- p.desk.Serve(p.ctx, b, "peer_liar") })
+	numbered := &counting{Conn: a}
 	for _, f := range frames {
-		f(a)
+		f(numbered)
 	}
 	go drain(a)
 	select {
@@ -437,6 +439,17 @@ func lie(t *testing.T, p *pair, frames ...func(conn Conn)) error {
 		t.Fatal("the session goes on")
 		return nil
 	}
+}
+
+// counting numbers what a test writes, as a session does.
+type counting struct {
+	Conn
+	n uint64
+}
+
+func (c *counting) WriteFrame(ctx context.Context, frame []byte) error {
+	c.n++
+	return c.Conn.WriteFrame(ctx, append(binary.BigEndian.AppendUint64(nil, c.n), frame...))
 }
 
 func drain(c Conn) {
@@ -541,7 +554,8 @@ func TestRandomFrames(t *testing.T) {
 			p := newPair(t, testkit.NewFaultNet(seed, testkit.Faults{}))
 			p.start()
 			ds := dispatches(3)
-			a, b := p.net.Pipe()
+			end, b := p.net.Pipe()
+			a := &counting{Conn: end}
 			p.wg.Go(func() { _ = p.desk.Serve(p.ctx, b, "peer_liar") })
 			p.wg.Go(func() { drain(a) })
 			send(t, wire.Hello{StoreID: "s", Nonce: "n", Contract: hub.ContractFederation, Credit: 1 << 20, Next: []hub.Want{{Dispatch: ds[0], Seq: 9}}})(a)

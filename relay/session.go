@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -58,6 +59,8 @@ type link struct {
 	peer       hub.PeerID
 	send, recv hub.Direction
 
+	written  uint64          // frames so far; greet and the sender only
+	came     *arrivals       // greet and the reader only
 	in       chan wire.Frame // items and acks, reader to applier
 	out      *outbox         // control frames, for the sender
 	sent     *ledger         // what the peer may acknowledge
@@ -74,7 +77,7 @@ type link struct {
 
 func newLink(cfg *Config, conn Conn, peer hub.PeerID) *link {
 	return &link{
-		cfg: cfg, conn: conn, peer: peer,
+		cfg: cfg, conn: conn, peer: peer, came: newArrivals(conn),
 		in: make(chan wire.Frame, mergedFrames), out: newOutbox(), sent: newLedger(),
 		gaps: newGaps(cfg.Again), inFlight: &budget{left: 2 * cfg.Window}, behind: behind{}, refused: refused{}, failed: make(chan struct{}),
 	}
@@ -108,12 +111,27 @@ func (l *link) run(ctx context.Context) error {
 	return l.failure
 }
 
-// write encodes and sends one frame; only greet and the sender call it.
+// receive returns the next frame.
+func (l *link) receive(ctx context.Context) (wire.Frame, error) {
+	raw, err := l.came.frame(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := wire.Decode(raw)
+	if err != nil {
+		return nil, protocolf("%v", err)
+	}
+	return f, nil
+}
+
+// write encodes, numbers and sends one frame; only greet and the sender call it.
 func (l *link) write(ctx context.Context, f wire.Frame) error {
-	raw, err := wire.Encode(nil, f)
+	raw, err := wire.Encode(make([]byte, numberSize), f)
 	if err != nil {
 		return fmt.Errorf("encoding a %T frame: %w", f, err)
 	}
+	l.written++
+	binary.BigEndian.PutUint64(raw, l.written)
 	return l.conn.WriteFrame(ctx, raw)
 }
 

@@ -16,7 +16,7 @@ const everything = "*"
 
 // testOnly are imported by tests and by each other, never by the product.
 // A name that ends in "/..." stands for the package and all below it.
-var testOnly = []string{"internal/testkit/...", "internal/storetest", "internal/e2e/...", "internal/house", "server/servertest"}
+var testOnly = []string{"internal/testkit/...", "internal/storetest", "internal/e2e/...", "internal/sim", "internal/house", "server/servertest"}
 
 // importRules says which of this module's packages each package may import
 // outside its tests. A package that is not a key is not allowed to exist; an
@@ -65,6 +65,7 @@ var importRules = map[string][]string{
 	"internal/storetest":   withLeaves("internal/hub", "internal/store"),
 	"internal/testkit/...": {everything},
 	"internal/e2e/...":     {everything},
+	"internal/sim":         {},
 	"internal/house":       {},
 }
 

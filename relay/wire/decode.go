@@ -32,6 +32,11 @@ func Decode(raw []byte) (Frame, error) {
 	return f, nil
 }
 
+// IsPing reports whether raw is a ping, as far as its header says.
+func IsPing(raw []byte) bool {
+	return len(raw) >= headerSize && raw[0] == Version && Kind(raw[1]) == KindPing
+}
+
 // reader yields zero values once it has failed.
 type reader struct {
 	rest []byte

@@ -11,7 +11,7 @@ const Version = 1
 
 // Limits of one frame. A count beyond its limit is ErrMalformed.
 const (
-	MaxFrame    = 1 << 20 // bytes
+	MaxFrame    = 1<<20 - 8 // bytes: 1 MiB with its number
 	MaxItems    = 4096
 	MaxAcks     = 4096
 	MaxVerdicts = 4096 // per Ack

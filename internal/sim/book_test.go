@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/testkit"
+)
+
+// book is what was promised for one Dispatch: what its hubs have accepted.
+type book struct {
+	id      hub.DispatchID
+	task    hub.TaskID
+	at      int // the worker hub
+	said    []hub.MessageID
+	texts   map[hub.MessageID]string // of what was said
+	guided  []string
+	asked   []hub.MessageID
+	reports []hub.MessageID
+	first   hub.Outcome // of the first accepted report
+	given   bool        // stopped or abandoned by the home
+	exited  bool
+	n       int // numbers what is said
+	pending *call
+}
+
+// call is an operation whose answer was lost: it is repeated under its request
+// id before anything else is done for the Dispatch.
+type call struct {
+	on   *host
+	do   func(*process) error
+	note func()
+}
+
+// totals add up over all seeds.
+type totals struct {
+	mu                                                              sync.Mutex
+	seeds, crashes, weathers, dispatches                            int
+	accepted, delivered, late, lost, duplicated, reordered, unequal int
+	faults                                                          testkit.Faults
+}
+
+func (t *totals) add(o *totals) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seeds += o.seeds
+	t.crashes += o.crashes
+	t.weathers += o.weathers
+	t.dispatches += o.dispatches
+	t.accepted += o.accepted
+	t.delivered += o.delivered
+	t.late += o.late
+	t.lost += o.lost
+	t.duplicated += o.duplicated
+	t.reordered += o.reordered
+	t.unequal += o.unequal
+	t.faults.Cut += o.faults.Cut
+	t.faults.Truncate += o.faults.Truncate
+	t.faults.Drop += o.faults.Drop
+	t.faults.Duplicate += o.faults.Duplicate
+	t.faults.Reorder += o.faults.Reorder
+}
+
+// print writes the table.
+func (t *totals) print(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	f := t.faults
+	fmt.Fprintln(tw, "seeds\tdispatches\tcrashes\tweathers\tframes cut\ttruncated\tdropped\tdoubled\tswapped\t")
+	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", t.seeds, t.dispatches, t.crashes, t.weathers, f.Cut, f.Truncate, f.Drop, f.Duplicate, f.Reorder)
+	fmt.Fprintln(tw, "accepted\tdelivered\tlate, said so\tlost\tduplicated\treordered\thubs disagree\t\t\t")
+	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t\t\t\n", t.accepted, t.delivered, t.late, t.lost, t.duplicated, t.reordered, t.unequal)
+	return tw.Flush()
+}
+
+// compare counts what became of accepted messages, in order.
+func (t *totals) compare(want, got []string) {
+	t.accepted += len(want)
+	seen := map[string]int{}
+	last := -1
+	at := map[string]int{}
+	for i, s := range want {
+		at[s] = i
+	}
+	for _, s := range got {
+		if seen[s]++; seen[s] > 1 {
+			t.duplicated++
+			continue
+		}
+		t.delivered++
+		i, ok := at[s]
+		switch {
+		case !ok:
+			t.unequal++ // nobody accepted it
+		case i < last:
+			t.reordered++
+		default:
+			last = i
+		}
+	}
+	for _, s := range want {
+		if seen[s] == 0 {
+			t.lost++
+		}
+	}
+}
+
+// bad is the number of broken promises.
+func (t *totals) bad() int { return t.lost + t.duplicated + t.reordered + t.unequal }
