@@ -62,16 +62,17 @@ func (t *totals) add(o *totals) {
 	t.faults.Drop += o.faults.Drop
 	t.faults.Duplicate += o.faults.Duplicate
 	t.faults.Reorder += o.faults.Reorder
+	t.faults.Delay += o.faults.Delay
 }
 
 // print writes the table.
 func (t *totals) print(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	f := t.faults
-	fmt.Fprintln(tw, "seeds\tdispatches\tcrashes\tweathers\tframes cut\ttruncated\tdropped\tdoubled\tswapped\t")
-	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", t.seeds, t.dispatches, t.crashes, t.weathers, f.Cut, f.Truncate, f.Drop, f.Duplicate, f.Reorder)
-	fmt.Fprintln(tw, "accepted\tdelivered\tlate, said so\tlost\tduplicated\treordered\thubs disagree\t\t\t")
-	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t\t\t\n", t.accepted, t.delivered, t.late, t.lost, t.duplicated, t.reordered, t.unequal)
+	fmt.Fprintln(tw, "seeds\tdispatches\tcrashes\tweathers\tframes cut\ttruncated\tdropped\tdoubled\tswapped\tdelayed\t")
+	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", t.seeds, t.dispatches, t.crashes, t.weathers, f.Cut, f.Truncate, f.Drop, f.Duplicate, f.Reorder, f.Delay)
+	fmt.Fprintln(tw, "accepted\tdelivered\tlate, said so\tlost\tduplicated\treordered\thubs disagree\t\t\t\t")
+	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t\t\t\t\n", t.accepted, t.delivered, t.late, t.lost, t.duplicated, t.reordered, t.unequal)
 	return tw.Flush()
 }
 

@@ -46,7 +46,7 @@ func (l *link) heal() {
 // disturb draws one kind of weather.
 func (l *link) disturb(rng *rand.Rand) {
 	l.heal()
-	switch rng.IntN(9) {
+	switch rng.IntN(11) {
 	case 0:
 		l.net.Set(testkit.Faults{Drop: 0.1})
 	case 1:
@@ -56,7 +56,7 @@ func (l *link) disturb(rng *rand.Rand) {
 	case 3:
 		l.net.Set(testkit.Faults{Truncate: 0.1})
 	case 4:
-		l.net.Set(testkit.Faults{Drop: 0.05, Duplicate: 0.1, Reorder: 0.2, Cut: 0.02, Truncate: 0.02})
+		l.net.Set(testkit.Faults{Drop: 0.05, Duplicate: 0.1, Reorder: 0.2, Cut: 0.02, Truncate: 0.02, Delay: 0.1})
 	case 5:
 		l.net.Mute(true, false)
 	case 6:
@@ -64,6 +64,10 @@ func (l *link) disturb(rng *rand.Rand) {
 	case 7:
 		l.net.Pause()
 	case 8:
+		l.net.Set(testkit.Faults{Delay: 0.5})
+	case 9:
+		l.net.HalfOpen(rng.IntN(2) == 0)
+	case 10:
 		l.away.Store(true)
 		l.net.CutAll()
 	}

@@ -408,10 +408,16 @@ func (w *world) crash() (string, error) {
 	return h.name, h.crash(func() { w.cutOf(h) })
 }
 
-// cutOf ends all connections of a host.
+// cutOf ends all connections of a host that goes down: like a process whose
+// system ends them, or like a machine that falls silent.
 func (w *world) cutOf(h *host) {
+	silent := w.rng.IntN(2) == 0
 	for _, l := range w.links {
-		if h == w.home || l.worker == h {
+		switch {
+		case h != w.home && l.worker != h:
+		case silent:
+			l.net.HalfOpen(h == w.home)
+		default:
 			l.net.CutAll()
 		}
 	}

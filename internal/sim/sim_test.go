@@ -123,6 +123,7 @@ func simulate(root string, seed uint64, all *totals) (err error) {
 		w.tally.faults.Drop += f.Drop
 		w.tally.faults.Duplicate += f.Duplicate
 		w.tally.faults.Reorder += f.Reorder
+		w.tally.faults.Delay += f.Delay
 	}
 	all.add(&w.tally)
 	if err == nil && w.tally.bad() > 0 {

@@ -3,8 +3,11 @@ package testkit
 import (
 	"context"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
+	"time"
 )
 
 // Faults are probabilities per frame.
@@ -14,6 +17,7 @@ type Faults struct {
 	Drop      float64 // the frame is lost, the connection lives
 	Duplicate float64 // the frame arrives twice
 	Reorder   float64 // the frame overtakes the one before it, if that still waits
+	Delay     float64 // the frame, and what is behind it, waits for a few milliseconds
 }
 
 // FaultNet makes pairs of frame connections whose faults follow from a seed
@@ -22,7 +26,7 @@ type FaultNet struct {
 	mu     sync.Mutex // guards what follows
 	rng    *rand.Rand
 	faults Faults
-	open   map[*wireHalf]struct{}
+	open   map[*FrameConn]struct{}
 	tally  Faults
 	muteA  bool
 	muteB  bool
@@ -31,7 +35,7 @@ type FaultNet struct {
 
 // NewFaultNet makes a net; equal seeds draw equal faults.
 func NewFaultNet(seed uint64, f Faults) *FaultNet {
-	return &FaultNet{rng: rand.New(rand.NewPCG(seed, 0)), faults: f, open: map[*wireHalf]struct{}{}}
+	return &FaultNet{rng: rand.New(rand.NewPCG(seed, 0)), faults: f, open: map[*FrameConn]struct{}{}}
 }
 
 // Set replaces the faults from the next frame on.
@@ -99,30 +103,46 @@ func (n *FaultNet) Tally() Faults {
 
 // CutAll ends every open connection.
 func (n *FaultNet) CutAll() {
+	for _, c := range n.conns() {
+		c.Close()
+	}
+}
+
+// HalfOpen ends the first, or else the second, end of every open connection and
+// tells the other end nothing: what that writes goes nowhere, and nothing comes.
+func (n *FaultNet) HalfOpen(first bool) {
+	for _, c := range n.conns() {
+		if c.first == first {
+			c.once.Do(func() { close(c.dead) })
+		}
+	}
+}
+
+func (n *FaultNet) conns() []*FrameConn {
 	n.mu.Lock()
-	open := make([]*wireHalf, 0, len(n.open))
-	for h := range n.open {
-		open = append(open, h)
-	}
-	n.mu.Unlock()
-	for _, h := range open {
-		h.end()
-	}
+	defer n.mu.Unlock()
+	return slices.Collect(maps.Keys(n.open))
 }
 
 // Pipe returns the two ends of a new connection.
 func (n *FaultNet) Pipe() (a, b *FrameConn) {
 	ab, ba := newWireHalf(), newWireHalf()
+	a = &FrameConn{net: n, in: ba, out: ab, first: true, dead: make(chan struct{})}
+	b = &FrameConn{net: n, in: ab, out: ba, dead: make(chan struct{})}
 	n.mu.Lock()
-	n.open[ab], n.open[ba] = struct{}{}, struct{}{}
-	n.mu.Unlock()
-	return &FrameConn{net: n, in: ba, out: ab, first: true}, &FrameConn{net: n, in: ab, out: ba}
+	defer n.mu.Unlock()
+	n.open[a], n.open[b] = struct{}{}, struct{}{}
+	return a, b
 }
 
 type fate struct {
 	cut, drop, dup, reorder bool
 	keep                    float64
+	delay                   time.Duration
 }
+
+// maxDelay bounds a Delay.
+const maxDelay = 5 * time.Millisecond
 
 func (n *FaultNet) draw() fate {
 	n.mu.Lock()
@@ -142,6 +162,9 @@ func (n *FaultNet) draw() fate {
 	f.drop = strike(n.faults.Drop, &n.tally.Drop)
 	f.dup = strike(n.faults.Duplicate, &n.tally.Duplicate)
 	f.reorder = strike(n.faults.Reorder, &n.tally.Reorder)
+	if strike(n.faults.Delay, &n.tally.Delay) {
+		f.delay = time.Duration(n.rng.Int64N(int64(maxDelay)))
+	}
 	return f
 }
 
@@ -149,11 +172,13 @@ func (n *FaultNet) draw() fate {
 type FrameConn struct {
 	net     *FaultNet
 	in, out *wireHalf
-	first   bool // of the pair
+	first   bool          // of the pair
+	dead    chan struct{} // closed when this end alone has ended
+	once    sync.Once
 }
 
 // ReadFrame returns the next frame, io.EOF after the end of the connection.
-func (c *FrameConn) ReadFrame(ctx context.Context) ([]byte, error) { return c.in.get(ctx) }
+func (c *FrameConn) ReadFrame(ctx context.Context) ([]byte, error) { return c.in.get(ctx, c.dead) }
 
 // WriteFrame queues a copy of the frame, waiting while the peer is slow.
 func (c *FrameConn) WriteFrame(ctx context.Context, frame []byte) error {
@@ -162,35 +187,56 @@ func (c *FrameConn) WriteFrame(ctx context.Context, frame []byte) error {
 	}
 	f := c.net.draw()
 	f.drop = f.drop || c.net.muted(c.first)
+	if err := c.lag(ctx, f.delay); err != nil {
+		return err
+	}
 	frame = append([]byte(nil), frame...)
 	switch {
 	case f.cut:
 		c.Close()
 		return io.ErrClosedPipe
 	case f.keep < 1:
-		err := c.out.put(ctx, frame[:int(f.keep*float64(len(frame)))], false)
+		err := c.out.put(ctx, c.dead, frame[:int(f.keep*float64(len(frame)))], false)
 		c.Close()
 		return err
 	case f.drop:
 		return nil
 	}
 	if f.dup {
-		if err := c.out.put(ctx, frame, false); err != nil {
+		if err := c.out.put(ctx, c.dead, frame, false); err != nil {
 			return err
 		}
 	}
-	return c.out.put(ctx, frame, f.reorder)
+	return c.out.put(ctx, c.dead, frame, f.reorder)
 }
 
-// Close ends both directions; frames that wait can still be read.
+// Close ends both directions; frames that wait can still be read. The other end
+// of one that HalfOpen has ended hears nothing.
 func (c *FrameConn) Close() error {
-	c.in.end()
-	c.out.end()
+	select {
+	case <-c.dead:
+	default:
+		c.in.end()
+		c.out.end()
+	}
 	c.net.mu.Lock()
 	defer c.net.mu.Unlock()
-	delete(c.net.open, c.in)
-	delete(c.net.open, c.out)
+	delete(c.net.open, c)
 	return nil
+}
+
+func (c *FrameConn) lag(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 const halfDepth = 64
@@ -211,10 +257,12 @@ func newWireHalf() *wireHalf {
 
 func (h *wireHalf) end() { h.once.Do(func() { close(h.done) }) }
 
-func (h *wireHalf) put(ctx context.Context, frame []byte, overtake bool) error {
+func (h *wireHalf) put(ctx context.Context, dead <-chan struct{}, frame []byte, overtake bool) error {
 	for {
 		select {
 		case <-h.done:
+			return io.ErrClosedPipe
+		case <-dead:
 			return io.ErrClosedPipe
 		default:
 		}
@@ -224,6 +272,8 @@ func (h *wireHalf) put(ctx context.Context, frame []byte, overtake bool) error {
 		select {
 		case <-h.space:
 		case <-h.done:
+			return io.ErrClosedPipe
+		case <-dead:
 			return io.ErrClosedPipe
 		case <-ctx.Done():
 			return ctx.Err()
@@ -246,13 +296,19 @@ func (h *wireHalf) tryPut(frame []byte, overtake bool) bool {
 	return true
 }
 
-func (h *wireHalf) get(ctx context.Context) ([]byte, error) {
+func (h *wireHalf) get(ctx context.Context, dead <-chan struct{}) ([]byte, error) {
 	for {
+		select {
+		case <-dead:
+			return nil, io.EOF
+		default:
+		}
 		if f, ok := h.tryGet(); ok {
 			return f, nil
 		}
 		select {
 		case <-h.filled:
+		case <-dead:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-h.done:
