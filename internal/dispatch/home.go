@@ -196,15 +196,25 @@ func postQuestion(tx store.Tx, d hub.Dispatch, m hub.Message) error {
 }
 
 // postMail appends a worker's message; of a Dispatch that has ended it is kept
-// as history, within the quota.
+// as history, within the quota. Of what is beyond that, its id and its verdict
+// are kept: its owner may ask for them again.
 func postMail(tx store.Tx, d hub.Dispatch, m hub.Message) error {
-	if !d.State.TakesMail() {
-		m.Stale = true
-		if kept, err := keepStale(tx, d.ID, m); err != nil || !kept {
-			return err
-		}
+	if d.State.TakesMail() {
+		_, err := tx.Append(m)
+		return err
 	}
-	if _, err := tx.Append(m); err != nil || !m.Stale {
+	kept, err := keepStale(tx, d.ID, m)
+	if err != nil {
+		return err
+	}
+	if kept {
+		m.Stale = true
+		_, err = tx.Append(m)
+	} else {
+		m.Subject, m.Body, m.Payload = "", "", nil // it takes nothing of the quota
+		err = tx.Record(m)
+	}
+	if err != nil {
 		return err
 	}
 	return tx.SetVerdict(m.ID, hub.VerdictStale, string(d.State))

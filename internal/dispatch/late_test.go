@@ -355,3 +355,29 @@ func TestRepliesAndPendingQuestions(t *testing.T) {
 		t.Errorf("%+v %v, the worker waits for %s", hint, err, q.Message)
 	}
 }
+
+// A late message beyond the quota of history is not kept, but its verdict is:
+// the ack that told it may be lost.
+func TestTheVerdictOnLateMailIsToldAgain(t *testing.T) {
+	p := newPair(t)
+	r, _ := p.home.newRun()
+	id := p.begin(p.home.newTask(r))
+	const sent = 20
+	for i := range sent {
+		if _, err := p.owner.send(worker(id), status(fmt.Sprint("message ", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.home.update(func(tx store.Tx) error { _, _, err := dispatch.Abandon(tx, id); return err })
+	items := p.outbox()
+	first := p.importHome(items)
+	again := p.importHome(items)
+	if n := len(p.home.inbox(r)); n != 16 {
+		t.Errorf("%d late messages are kept, the quota is 16", n)
+	}
+	for name, res := range map[string]hub.ImportResult{"first": first, "again": again} {
+		if len(res.Acks) != 1 || res.Acks[0].Seq != sent || len(res.Acks[0].Verdicts) != sent {
+			t.Errorf("%s: %+v", name, res.Acks)
+		}
+	}
+}
