@@ -192,6 +192,9 @@ func senderOf(tx store.Tx, p hub.Principal, in SendInput) (hub.Attachment, error
 	case !ok:
 		return a, notAssigned(id, in.Type)
 	}
+	if err := run.Paired(tx, a); err != nil {
+		return a, err
+	}
 	return takeUp(tx, a)
 }
 

@@ -61,8 +61,6 @@ type messenger interface {
 	Receive(ctx context.Context) ([]byte, error)
 }
 
-const maxAddresses = 8
-
 // check refuses a card that no hub of ours would send, or whose hub id is not
 // the key that the connection proved.
 func (c card) check(fingerprint string) error {
@@ -77,7 +75,7 @@ func (c card) check(fingerprint string) error {
 		return hub.Invalid("role", "is home, worker or mutual")
 	case !slices.Contains(c.Contracts, hub.ContractFederation):
 		return hub.Errorf(hub.CodeCapabilityUnsupported, "the other hub does not offer %s", hub.ContractFederation)
-	case len(c.Addresses) > maxAddresses:
+	case len(c.Addresses) > hub.MaxAddresses:
 		return hub.Invalid("addresses", "are too many")
 	}
 	for _, a := range c.Addresses {

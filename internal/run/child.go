@@ -20,9 +20,11 @@ import (
 type CallerTx interface {
 	store.AttachmentReader
 	store.CredentialReader
+	Peer(hub.PeerID) (hub.Peer, error)
 }
 
-// AttachmentOf returns the attachment that p's capability names.
+// AttachmentOf returns the attachment that p's capability names. The capability
+// has no effect while the home that it was made for is not paired.
 func AttachmentOf(tx CallerTx, p hub.Principal) (hub.Attachment, error) {
 	c, ok, err := tx.Credential(p.Credential)
 	if err != nil {
@@ -35,7 +37,27 @@ func AttachmentOf(tx CallerTx, p hub.Principal) (hub.Attachment, error) {
 	if err == nil && !ok {
 		err = hub.Errorf(hub.CodeDispatchNotFound, "%s is not attached here", p.ID)
 	}
+	if err == nil {
+		err = Paired(tx, a)
+	}
 	return a, err
+}
+
+// Paired refuses the worker of a home whose pairing has ended: nobody would hear
+// it. It is asked in the transaction of whatever the worker does.
+func Paired(tx interface {
+	Peer(hub.PeerID) (hub.Peer, error)
+}, a hub.Attachment) error {
+	if a.Home == "" {
+		return nil
+	}
+	home, err := tx.Peer(a.Home)
+	if err != nil || home.State.Trusted() {
+		return err
+	}
+	e := hub.Errorf(hub.CodePeerRevoked, "%s is of the hub %s, which is not paired with this one any more", a.Dispatch, home.Name)
+	e.Hint = "end here: nothing that is said of this Dispatch is taken any more"
+	return e
 }
 
 // ContextOf is the context of an attachment's worker: the terminal that this hub
@@ -91,6 +113,7 @@ func coordinates(a hub.Attachment) error {
 type childTx interface {
 	createTx
 	store.Attachments
+	Peer(hub.PeerID) (hub.Peer, error)
 }
 
 // CreateChild makes the one Run that p's worker coordinates, below the Run of its
