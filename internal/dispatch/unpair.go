@@ -14,9 +14,11 @@ func Unpaired(tx store.Tx, p hub.Peer) error {
 		return err
 	}
 	for _, a := range open {
-		if a.Home == p.ID {
-			wakeWorker(tx, a)
+		if a.Home != p.ID {
+			continue
 		}
+		wakeWorker(tx, a)
+		tx.Signal(hub.Signal{Topic: hub.TopicWorker, Key: waitsAs(a)})
 	}
 	live, err := liveThere(tx, p.ID)
 	if err != nil {
@@ -28,6 +30,14 @@ func Unpaired(tx store.Tx, p hub.Peer) error {
 		}
 	}
 	return nil
+}
+
+// waitsAs is as whom an attachment's worker waits for answers and verdicts.
+func waitsAs(a hub.Attachment) string {
+	if a.Attached() {
+		return string(a.Worker)
+	}
+	return string(a.Dispatch)
 }
 
 func removedNotice(p hub.Peer, ids []hub.DispatchID) notice {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
 )
@@ -192,7 +193,7 @@ func senderOf(tx store.Tx, p hub.Principal, in SendInput) (hub.Attachment, error
 	case !ok:
 		return a, notAssigned(id, in.Type)
 	}
-	if err := run.Paired(tx, a); err != nil {
+	if err := receipt.Paired(tx, a.Home); err != nil {
 		return a, err
 	}
 	return takeUp(tx, a)

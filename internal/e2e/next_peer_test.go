@@ -58,6 +58,8 @@ func (d duo) begin(t *testing.T) background[Result] {
 
 // peerAdvice is printed where another hub is asked.
 var peerAdvice = map[string]advice{
+	"a Dispatch of a removed peer": {sites: "dispatch.unreachable", provoke: removedPeer},
+	"a used invite":                {sites: "peer.RevokeInvite", provoke: usedInvite},
 	"another name":               {sites: "peer.otherName", duo: true, provoke: otherName},
 	"remote_runtime_unavailable": {sites: "work.probe cli.repeated", duo: true, provoke: workerHubAway, exits: []int{6}},
 	"a start that its hub fails": {sites: "work.ownersReceipt", duo: true, provoke: failedRemoteStart},
@@ -165,4 +167,18 @@ func unprovenStop(t *testing.T, s *stage) printed {
 	r := d.run.json("worker", "stop", start.DispatchId)
 	next := decode[api.StopResult](t, r.Stdout).NextCommands
 	return printed{by: d.run.Caller, next: slices.Concat(next, r.nextCommands(t)), mend: func(*testing.T) { d.whole() }}
+}
+
+func removedPeer(t *testing.T, _ *stage) printed {
+	p := NewPair(t)
+	run := p.Home.NewRun("removed")
+	w := run.heldWorker(t, p.Worker, p.Place()...)
+	get[api.PeerResult](t, p.Home.Caller(), "peer", "remove", "worker")
+	return printed{by: run.Caller, next: run.json("worker", "stop", w.DispatchId).nextCommands(t)}
+}
+
+func usedInvite(t *testing.T, _ *stage) printed {
+	by := NewPair(t).Worker.Caller()
+	used := get[api.InvitePage](t, by, "peer", "invite", "list").Invites[0]
+	return printed{by: by, next: by.json("peer", "invite", "revoke", used.InviteId).nextCommands(t)}
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -38,26 +39,9 @@ func AttachmentOf(tx CallerTx, p hub.Principal) (hub.Attachment, error) {
 		err = hub.Errorf(hub.CodeDispatchNotFound, "%s is not attached here", p.ID)
 	}
 	if err == nil {
-		err = Paired(tx, a)
+		err = receipt.Paired(tx, a.Home)
 	}
 	return a, err
-}
-
-// Paired refuses the worker of a home whose pairing has ended: nobody would hear
-// it. It is asked in the transaction of whatever the worker does.
-func Paired(tx interface {
-	Peer(hub.PeerID) (hub.Peer, error)
-}, a hub.Attachment) error {
-	if a.Home == "" {
-		return nil
-	}
-	home, err := tx.Peer(a.Home)
-	if err != nil || home.State.Trusted() {
-		return err
-	}
-	e := hub.Errorf(hub.CodePeerRevoked, "%s is of the hub %s, which is not paired with this one any more", a.Dispatch, home.Name)
-	e.Hint = "end here: nothing that is said of this Dispatch is taken any more"
-	return e
 }
 
 // ContextOf is the context of an attachment's worker: the terminal that this hub
