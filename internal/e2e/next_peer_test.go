@@ -60,13 +60,13 @@ func (d duo) begin(t *testing.T) background[Result] {
 var peerAdvice = map[string]advice{
 	"a Dispatch of a removed peer": {sites: "dispatch.unreachable", provoke: removedPeer},
 	"a used invite":                {sites: "peer.RevokeInvite", provoke: usedInvite},
-	"another name":               {sites: "peer.otherName", duo: true, provoke: otherName},
-	"remote_runtime_unavailable": {sites: "work.probe cli.repeated", duo: true, provoke: workerHubAway, exits: []int{6}},
-	"a start that its hub fails": {sites: "work.ownersReceipt", duo: true, provoke: failedRemoteStart},
-	"a start that is refused":    {sites: "work.endRemote", provoke: refusedStart},
-	"a start that is lost":       {sites: "work.endRemote cli.repeated", duo: true, provoke: lostStart, exits: []int{10}},
-	"a start cut by its home":    {sites: "work.demoteOne", duo: true, provoke: cutStart, exits: []int{10}},
-	"a stop without proof":       {sites: "work.performStop cli.repeated", duo: true, provoke: unprovenStop, exits: []int{10}},
+	"another name":                 {sites: "peer.otherName", duo: true, provoke: otherName},
+	"remote_runtime_unavailable":   {sites: "work.probe cli.repeated", duo: true, provoke: workerHubAway, exits: []int{6}},
+	"a start that its hub fails":   {sites: "work.ownersReceipt", duo: true, provoke: failedRemoteStart},
+	"a start that is refused":      {sites: "work.endRemote", provoke: refusedStart},
+	"a start that is lost":         {sites: "work.endRemote cli.repeated", duo: true, provoke: lostStart, exits: []int{10}},
+	"a start cut by its home":      {sites: "work.demoteOne", duo: true, provoke: cutStart, exits: []int{10}},
+	"a stop without proof":         {sites: "work.performStop cli.repeated", duo: true, provoke: unprovenStop, exits: []int{10}},
 }
 
 func otherName(t *testing.T, s *stage) printed {
