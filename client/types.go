@@ -33,9 +33,12 @@ type (
 	HistoryPage             = api.HistoryPage
 	HubStatus               = api.HubStatus
 	IdMatches               = api.IdMatches
+	Invite                  = api.Invite
 	InviteCreate            = api.InviteCreate
 	InviteCreateAs          = api.InviteCreateAs
+	InvitePage              = api.InvitePage
 	InviteResult            = api.InviteResult
+	InviteRevoked           = api.InviteRevoked
 	Liveness                = api.Liveness
 	Message                 = api.Message
 	MessageOnly             = api.MessageOnly
@@ -53,8 +56,12 @@ type (
 	Peer                    = api.Peer
 	PeerAdd                 = api.PeerAdd
 	PeerDetail              = api.PeerDetail
+	PeerGrant               = api.PeerGrant
+	PeerGrantVerbs          = api.PeerGrantVerbs
+	PeerHolds               = api.PeerHolds
 	PeerPage                = api.PeerPage
 	PeerResult              = api.PeerResult
+	PeerUpdate              = api.PeerUpdate
 	Presence                = api.Presence
 	PresenceResult          = api.PresenceResult
 	Problem                 = api.Problem

@@ -34,6 +34,21 @@ func (e *PeerGone) Error() string {
 	return fmt.Sprintf("the peer ended the link: %s: %s", e.Code, e.Text)
 }
 
+// Revoked reports whether the peer has left because it has removed this hub.
+func Revoked(err error) bool {
+	gone, ok := errors.AsType[*PeerGone](err)
+	return ok && gone.Code == string(hub.CodePeerRevoked)
+}
+
+// codeOf is the code of a link's failure. Of the codes that a peer names only the
+// end of the pairing is taken.
+func codeOf(err error) hub.Code {
+	if Revoked(err) {
+		return hub.CodePeerRevoked
+	}
+	return hub.CodeOf(err)
+}
+
 type stageError struct {
 	stage string
 	err   error

@@ -180,7 +180,7 @@ func (h *Home) pull(ctx context.Context, p *pull) {
 		if lasted >= h.cfg.Steady {
 			wait = h.cfg.BackoffMin
 		}
-		h.set(p, LinkState{State: LinkDown, Stage: stageOf(err), Code: hub.CodeOf(err), LastError: err.Error()})
+		h.set(p, LinkState{State: LinkDown, Stage: stageOf(err), Code: codeOf(err), LastError: err.Error()})
 		wait = h.rest(ctx, p, wait)
 	}
 	h.set(p, LinkState{State: LinkDown})

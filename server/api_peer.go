@@ -55,5 +55,9 @@ func (s apiHandlers) ListPeers(w http.ResponseWriter, r *http.Request) {
 // GetPeer shows one peer and its link.
 func (s apiHandlers) GetPeer(w http.ResponseWriter, r *http.Request, idOrName string) {
 	p, link, err := s.cfg.Peers.Get(r.Context(), idOrName)
-	s.reply(w, r, http.StatusOK, peerDetail(p, link), err)
+	var holds hub.PeerHolds
+	if err == nil {
+		holds, err = s.cfg.Peers.Holds(r.Context(), p.ID)
+	}
+	s.reply(w, r, http.StatusOK, peerDetail(p, link, holds), err)
 }

@@ -47,7 +47,8 @@ func (w *world) bases() map[string]string {
 		"stopWorker": `{}`, "abandonWorker": `{}`, "bindRun": `{}`, "putHeartbeat": `{}`, "testAgent": `{}`, "putAgentEvent": `{"event":"Stop"}`,
 		"createDispatch": `{"to":"worker:w-1","no_wait":true}`,
 		"registerWorker": `{"name":"w-2"}`, "drainWorker": `{}`, "revokeWorker": `{}`, "attachWorker": `{}`, "putPresence": `{}`,
-		"updateSession": `{"backend_ctx":1}`, "worker": "w-1", "session": "none",
+		"updatePeer": `{"name":"n"}`, "grantPeer": `{"max_workers":1}`, "removePeer": `{}`, "revokeInvite": `{}`,
+		"updateSession": `{"backend_ctx":1}`, "worker": "w-1", "session": "none", "peer": "a", "invite": string(hub.NewInviteID()),
 		"run": run, "task": fresh, "dispatch": dispatch, "box": "run:" + run, "message": string(hub.NewMessageID()), "busy": task, "token": token,
 	}
 }

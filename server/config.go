@@ -36,6 +36,7 @@ type PeerService interface {
 	List(context.Context) ([]hub.Peer, error)
 	// Get finds a peer by its id or by its name.
 	Get(ctx context.Context, idOrName string) (hub.Peer, Link, error)
+	PeerLife
 }
 
 // InviteInput asks for an invite. As is the role this hub takes, "" for the
@@ -69,6 +70,7 @@ type JoinInput struct {
 // Joined is the peer of a pairing; one that is still pending is answered 202.
 type Joined struct {
 	Peer     hub.Peer
+	Warnings []string
 	Mutation hub.Mutation
 }
 

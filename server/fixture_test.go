@@ -337,6 +337,48 @@ func (f *fakePeers) Get(_ context.Context, name string) (hub.Peer, Link, error) 
 	return hub.Peer{Name: "a", Role: hub.RoleHome, State: hub.PeerActive}, Link{State: "down", Transport: "direct"}, nil
 }
 
+func (f *fakePeers) Update(ctx context.Context, r receipt.Request, peer, name string, addresses []string) (Joined, error) {
+	if _, _, err := f.Get(ctx, peer); err != nil {
+		return Joined{}, err
+	}
+	return Joined{Peer: hub.Peer{ID: hub.PeerID(peer), Name: name, Addresses: addresses, Role: hub.RoleHome, State: hub.PeerActive}, Mutation: hub.Mutation{RequestID: r.Key}}, nil
+}
+
+func (f *fakePeers) Grant(ctx context.Context, r receipt.Request, peer string, in GrantInput) (Joined, error) {
+	if _, _, err := f.Get(ctx, peer); err != nil {
+		return Joined{}, err
+	}
+	p := hub.Peer{ID: hub.PeerID(peer), Role: hub.RoleHome, State: hub.PeerActive, Grants: hub.Grants{Verbs: []string{"start"}, Repos: []string{"/old"}, MaxWorkers: 7}}
+	if in.Verbs != nil {
+		p.Grants.Verbs = *in.Verbs
+	}
+	if in.Repos != nil {
+		p.Grants.Repos = *in.Repos
+	}
+	if in.MaxWorkers != nil {
+		p.Grants.MaxWorkers = *in.MaxWorkers
+	}
+	return Joined{Peer: p, Mutation: hub.Mutation{RequestID: r.Key}}, nil
+}
+
+func (f *fakePeers) Remove(ctx context.Context, r receipt.Request, peer string) (Joined, error) {
+	if _, _, err := f.Get(ctx, peer); err != nil {
+		return Joined{}, err
+	}
+	return Joined{Peer: hub.Peer{ID: hub.PeerID(peer), Role: hub.RoleHome, State: hub.PeerRemoved}, Warnings: []string{"w"}, Mutation: hub.Mutation{RequestID: r.Key}}, nil
+}
+
+func (f *fakePeers) Holds(context.Context, hub.PeerID) (hub.PeerHolds, error) {
+	return hub.PeerHolds{Dispatches: 1, Workers: 2, Stranded: []hub.Stranded{{Dispatch: "dispatch_a", Task: "task_a", Dir: "/d"}}}, nil
+}
+
+func (f *fakePeers) RevokeInvite(_ context.Context, r receipt.Request, id hub.InviteID) (InviteRevoked, error) {
+	if !hub.ValidID(hub.PrefixInvite, string(id)) {
+		return InviteRevoked{}, hub.Errorf(hub.CodeInviteNotFound, "there is no invite %s", id)
+	}
+	return InviteRevoked{Invite: hub.Invite{ID: id, Role: hub.RoleWorker, Used: true}, Mutation: hub.Mutation{RequestID: r.Key}}, nil
+}
+
 type fakeGit struct{}
 
 func (fakeGit) Inspect(_ context.Context, path string) (work.Folder, error) {

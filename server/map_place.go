@@ -76,16 +76,16 @@ func peerOf(p hub.Peer) api.Peer {
 	return api.Peer{
 		PeerId: string(p.ID), Name: p.Name, HubId: p.Lineage, Fingerprint: p.Fingerprint, Addresses: texts(p.Addresses),
 		Role: api.PeerRole(p.Role), Grants: grantsOf(p.Grants), State: api.PeerState(p.State), StoreId: p.StoreID,
-		StoreEpoch: p.StoreEpoch, CreatedAt: at(p.CreatedAt),
+		StoreEpoch: p.StoreEpoch, CreatedAt: at(p.CreatedAt), Condition: string(p.Condition),
 	}
 }
 
 func peerResult(j Joined) api.PeerResult {
-	return api.PeerResult{Peer: peerOf(j.Peer), Mutation: mutationOf(j.Mutation)}
+	return api.PeerResult{Peer: peerOf(j.Peer), Warnings: j.Warnings, Mutation: mutationOf(j.Mutation)}
 }
 
-func peerDetail(p hub.Peer, l Link) api.PeerDetail {
-	out := api.PeerDetail{Peer: peerOf(p)}
+func peerDetail(p hub.Peer, l Link, holds hub.PeerHolds) api.PeerDetail {
+	out := api.PeerDetail{Peer: peerOf(p), Holds: holdsOf(holds)}
 	out.Link.State, out.Link.Transport = api.PeerDetailLinkState(l.State), api.PeerDetailLinkTransport(l.Transport)
 	out.Link.Stage, out.Link.LastError, out.Link.ConnectedAt = null(l.Stage), null(l.LastError), maybeAt(l.ConnectedAt)
 	return out
@@ -99,9 +99,9 @@ func inviteResult(v Invited) api.InviteResult {
 	switch {
 	case v.Code != "":
 	case v.Invite.Used:
-		i.SecretState = api.Used
+		i.SecretState = api.InviteResultInviteSecretStateUsed
 	default:
-		i.SecretState = api.Expired
+		i.SecretState = api.InviteResultInviteSecretStateExpired
 	}
 	return out
 }

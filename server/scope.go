@@ -115,7 +115,12 @@ var apiScopes = map[string]kinds{
 	"addPeer":      operator,
 	"listPeers":    reads,
 	"getPeer":      reads,
+	"updatePeer":   operator,
+	"grantPeer":    operator,
+	"removePeer":   operator,
 	"createInvite": operator,
+	"listInvites":  reads,
+	"revokeInvite": operator,
 }
 
 var peerScopes = map[string]kinds{

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -47,6 +48,8 @@ type Server struct {
 	ending ending
 	unused unused
 
+	peerConns peerConns
+
 	keepAlive time.Duration
 	delay     time.Duration
 }
@@ -70,6 +73,10 @@ func New(cfg Config) (*Server, error) {
 		apiHeader = maxHeaderBytes
 	}
 	s.apiHTTP, s.peerHTTP = s.httpServer(s.api, apiHeader), s.httpServer(s.peer, maxHeaderBytes)
+	s.peerHTTP.ConnState = func(c net.Conn, state http.ConnState) {
+		s.unused.follow(c, state)
+		s.peerConns.follow(c, state)
+	}
 	return s, nil
 }
 

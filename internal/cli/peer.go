@@ -14,9 +14,9 @@ import (
 )
 
 func (a *app) peerCommand() *cobra.Command {
-	return group("peer", "Pair with other hubs and show them",
+	return group("peer", "Pair with other hubs, show them, and say what they may do",
 		"wavehub peer list",
-		a.peerInvite(), a.peerAdd(), a.peerList(), a.peerShow())
+		a.peerInvite(), a.peerAdd(), a.peerList(), a.peerShow(), a.peerRename(), a.peerSet(), a.peerGrant(), a.peerRemove())
 }
 
 func (a *app) peerInvite() *cobra.Command {
@@ -49,6 +49,7 @@ func (a *app) peerInvite() *cobra.Command {
 		},
 		human: printInvite,
 	}.runE(a)
+	cmd.AddCommand(a.inviteList(), a.inviteRevoke())
 	return cmd
 }
 
@@ -155,19 +156,12 @@ func (a *app) peerShow() *cobra.Command {
 			},
 			human: func(p *printer, out *client.PeerDetail) {
 				printPeer(p, out.Peer)
+				printHolds(p, out.Holds)
 				p.line("  link %s since %s, stage %s", string(out.Link.State), or(out.Link.ConnectedAt, "never"), or(out.Link.Stage, "none"))
 				if out.Link.LastError != nil {
 					p.line("  last error: %s", *out.Link.LastError)
 				}
 			},
 		}.runE(a),
-	}
-}
-
-func printPeer(p *printer, peer client.Peer) {
-	p.line("%s  %s  %s  %s", peer.Name, string(peer.State), string(peer.Role), peer.PeerId)
-	p.line("  fingerprint: %s", peer.Fingerprint)
-	for _, repo := range peer.Grants.Repos {
-		p.line("  may use: %s", repo)
 	}
 }

@@ -22,9 +22,12 @@ type federation struct {
 	peers  *peer.Service
 	links  *peer.Links
 	client *peer.Client
-	home   *relay.Home // relays that this hub dials, as home
-	desk   *relay.Desk // relays that homes open, with this hub as owner
+	home   *relay.Home              // relays that this hub dials, as home
+	desk   *relay.Desk              // relays that homes open, with this hub as owner
+	cut    func(fingerprint string) // ends the connections that a key has opened
 	log    *slog.Logger
+
+	dispatch *dispatch.Service
 }
 
 // source is the relay's view of the store; it adds its identity.
@@ -66,7 +69,7 @@ func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, non
 	if err != nil {
 		return nil, err
 	}
-	f := &federation{peers: peers, links: links, client: peer.NewClient(links), log: log}
+	f := &federation{peers: peers, links: links, client: peer.NewClient(links), dispatch: src.Service, log: log}
 	session, err := relay.NewSession(relay.Config{
 		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce,
 		Check: func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
@@ -106,17 +109,32 @@ func (f *federation) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	keys := map[string]bool{} // those that are still taken
+	for _, p := range ps {
+		keys[p.Fingerprint] = keys[p.Fingerprint] || p.State.Trusted()
+	}
 	for _, p := range ps {
 		switch trusted := p.State.Trusted(); {
 		case trusted && p.Role.CanBe(hub.RoleWorker):
 			f.home.Add(p.ID)
-		case !trusted:
-			f.home.Remove(p.ID)
-			f.desk.Drop(p.ID)
-			f.links.Drop(p.ID)
+		case trusted:
+			f.home.Remove(p.ID) // it ran workers for us before it was paired anew
+		default:
+			f.end(p, keys[p.Fingerprint])
 		}
 	}
 	return nil
+}
+
+// end closes what is open to and from a peer that is trusted no more: relays with
+// a goodbye, everything else at once, unless the key is paired anew.
+func (f *federation) end(p hub.Peer, keyTaken bool) {
+	f.home.Remove(p.ID)
+	f.desk.Drop(p.ID)
+	f.links.Drop(p.ID)
+	if !keyTaken {
+		f.cut(p.Fingerprint)
+	}
 }
 
 // relayHandler serves the worker's side of a relay that a home opens, until
@@ -142,10 +160,24 @@ func (f *federation) relayHandler(draining <-chan struct{}) http.Handler {
 			case <-ctx.Done():
 			}
 		}()
-		if err := f.desk.Serve(ctx, conn, p.ID); err != nil && !errors.Is(err, context.Canceled) {
+		f.hear(ctx, p, p.Condition == hub.CodePeerRevoked, "")
+		err = f.desk.Serve(ctx, conn, p.ID)
+		if err != nil && !errors.Is(err, context.Canceled) {
 			f.log.Info("a relay ended", "peer", p.Name, "error", err)
 		}
+		f.hear(ctx, p, relay.Revoked(err), hub.CodePeerRevoked)
 	})
+}
+
+// hear notes, if so, what a home that opens relays shows of the pairing: that it
+// has ended it, or that it has not.
+func (f *federation) hear(ctx context.Context, p hub.Peer, so bool, condition hub.Code) {
+	if !so {
+		return
+	}
+	if err := f.dispatch.PeerCondition(context.WithoutCancel(ctx), p.ID, condition); err != nil {
+		f.log.Warn("noting the condition of a peer", "peer", p.Name, "error", err)
+	}
 }
 
 func (f *federation) tls(ctx context.Context, h home) *tls.Config {

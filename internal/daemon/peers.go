@@ -7,6 +7,7 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/peer"
 	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/store"
 	"github.com/wavehub/wavehub/internal/work"
 	"github.com/wavehub/wavehub/server"
 )
@@ -14,8 +15,9 @@ import (
 // pairing fits the peer registry to server.PeerService.
 type pairing struct {
 	*federation
-	work *work.Service
-	git  git
+	work  *work.Service
+	git   git
+	store store.Reader
 }
 
 // granted completes the grants of a side that serves: all verbs, canonical
@@ -85,13 +87,11 @@ func (p pairing) Join(ctx context.Context, r receipt.Request, in server.JoinInpu
 	out, err := p.peers.Join(ctx, r, peer.JoinInput{
 		Name: in.Name, URL: in.URL, Code: in.Code, Serve: in.Serve, Mutual: in.Mutual, Grants: grants,
 	})
-	return server.Joined{Peer: out.Peer, Mutation: out.Mutation}, err
+	return joined(out), err
 }
 
-func (p pairing) List(ctx context.Context) ([]hub.Peer, error) { return p.peers.List(ctx) }
-
 func (p pairing) Get(ctx context.Context, idOrName string) (hub.Peer, server.Link, error) {
-	found, err := p.peers.Find(ctx, idOrName)
+	found, err := p.find(ctx, idOrName)
 	if err != nil {
 		return found, server.Link{}, err
 	}

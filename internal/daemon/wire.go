@@ -89,6 +89,7 @@ func (x *hubParts) wireFederation(context.Context) error {
 	peers, err := peer.New(peer.Config{
 		Store: x.store, Gate: x.gate, Identity: x.home.identity, TokenKey: x.home.tokenKey, Name: x.cfg.Name,
 		Nonce: once, Version: x.build.Version, Addresses: x.addresses,
+		Ended: dispatch.Unpaired,
 	})
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 	id := x.home.identity
 	x.server, err = server.New(server.Config{
 		Runs: x.runs, Mail: x.mail, Dispatch: x.dispatch, Work: x.work, Store: x.store,
-		Peers: pairing{x.fed, x.work, g}, Tokens: tokens{x.home.tokenKey},
+		Peers: pairing{x.fed, x.work, g, x.store}, Tokens: tokens{x.home.tokenKey},
 		CursorKey: keystore.Derive(x.home.tokenKey, "cursor", "", 1, 32),
 		Hub: server.Info{
 			HubID: id.HubID, Name: x.cfg.Name, Version: x.build.Version, URL: x.url, Fingerprint: id.Fingerprint,
@@ -199,6 +200,9 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 		Metrics: x.meter, Log: x.log,
 		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
 	})
+	if err == nil {
+		x.fed.cut = x.server.CutPeer
+	}
 	return err
 }
 

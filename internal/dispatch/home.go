@@ -27,11 +27,13 @@ func refusef(format string, args ...any) error { return refusal{fmt.Sprintf(form
 func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (arrival, error) {
 	d, err := tx.Dispatch(it.Dispatch)
 	switch {
-	case hub.IsCode(err, hub.CodeDispatchNotFound) || err == nil && d.Server.PeerID != peer.ID:
+	case hub.IsCode(err, hub.CodeDispatchNotFound):
 		return arrival{}, refusef("unknown_dispatch")
 	case err != nil:
 		return arrival{}, err
-	case d.Pin.StoreID != feed.StoreID || d.Pin.Lineage != peer.Lineage:
+	case d.Pin.Lineage != peer.Lineage:
+		return arrival{}, refusef("unknown_dispatch") // another hub's
+	case d.Pin.StoreID != feed.StoreID || d.Server.PeerID != peer.ID:
 		return arrival{}, refusef("peer_store_changed")
 	case !peer.Role.CanBe(hub.RoleWorker):
 		return arrival{}, refusef("not paired as a worker hub")

@@ -38,7 +38,7 @@ func postNotice(tx store.Tx, run hub.RunID, n notice) error {
 func (s *Service) PeerCondition(ctx context.Context, id hub.PeerID, code hub.Code) error {
 	return s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
 		p, err := tx.Peer(id)
-		if err != nil || p.Condition == code {
+		if err != nil || p.Condition == code || p.State == hub.PeerRemoved {
 			return err
 		}
 		p.Condition = code

@@ -195,9 +195,13 @@ func (im *importer) missing(it hub.Item, cur int64) {
 	im.wants = append(im.wants, hub.Want{Dispatch: it.Dispatch, Seq: cur + 1})
 }
 
-// After returns committed items for the peer behind a feed position.
+// After returns committed items for the peer behind a feed position. It is
+// peer_revoked once the pairing has ended, as every effect of a frame is.
 func (s *Service) After(ctx context.Context, peer hub.PeerID, dir hub.Direction, pos int64, maxBytes int) (items []hub.Item, err error) {
 	err = s.Store.View(ctx, func(rx store.Rx) error {
+		if _, err := activePeer(rx, peer); err != nil {
+			return err
+		}
 		items, err = rx.ItemsAfter(peer, dir, pos, maxBytes)
 		return err
 	})
@@ -208,6 +212,9 @@ func (s *Service) After(ctx context.Context, peer hub.PeerID, dir hub.Direction,
 func (s *Service) Queue(ctx context.Context, peer hub.PeerID, dir hub.Direction, d hub.DispatchID, fromSeq int64, maxBytes int) (items []hub.Item, err error) {
 	k := store.QueueKey{Peer: peer, Dispatch: d, Direction: dir}
 	err = s.Store.View(ctx, func(rx store.Rx) error {
+		if _, err := activePeer(rx, peer); err != nil {
+			return err
+		}
 		items, err = rx.QueueItems(k, fromSeq, maxBytes)
 		return err
 	})

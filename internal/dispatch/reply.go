@@ -109,6 +109,9 @@ func answer(tx store.Tx, d hub.Dispatch, question, m hub.Message) (Sent, error) 
 		out.Seq, err = appendLocal(tx, d.ID, m)
 		return out, err
 	}
+	if err := Reachable(tx, d); err != nil {
+		return out, err
+	}
 	out.State = SentQueued
 	item := hub.AnswerItem{Question: q.Message, Message: m.ID, Body: m.Body}
 	if err := enqueue(tx, toWorker(d), hub.ItemAnswer, m.ID, item); err != nil {

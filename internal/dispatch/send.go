@@ -220,6 +220,9 @@ func sendToWorker(tx store.Tx, d hub.Dispatch, m hub.Message) (Sent, error) {
 	if !d.State.TakesMail() {
 		return Sent{}, inactive(d.ID, "is "+string(d.State)+" and takes no more messages")
 	}
+	if err := Reachable(tx, d); err != nil {
+		return Sent{}, err
+	}
 	m.Run, m.To = d.Run, d.ID.Box()
 	out := sentOf(m)
 	qs, err := tx.PendingQuestions(d.ID)

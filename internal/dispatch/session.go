@@ -109,8 +109,7 @@ func (s *Service) SetBackendCtx(ctx context.Context, r receipt.Request, in Backe
 type sessionTx interface {
 	store.SessionReader
 	store.WorkerReader
-	store.AttachmentReader
-	store.CredentialReader
+	run.CallerTx
 }
 
 // findSession finds the session of the id that p may use. Another's is not told

@@ -7,11 +7,15 @@ import (
 
 // Fence commits a stop at home: later reports change nothing, and the owner
 // has its order. already is true for a final Dispatch, which stays as it is; a
-// Dispatch that is being stopped is asked for again.
+// Dispatch that is being stopped is asked for again. One whose owner can have no
+// order any more is refused.
 func Fence(tx store.Tx, id hub.DispatchID, order hub.FenceItem) (d hub.Dispatch, already bool, err error) {
 	d, err = tx.Dispatch(id)
 	if err != nil || d.State.Final() {
 		return d, true, err
+	}
+	if err := Reachable(tx, d); err != nil {
+		return d, false, err
 	}
 	d, changed, _, err := apply(tx, d, hub.Event{Kind: hub.EvStop, Reason: "stop requested"}, saying{})
 	if err != nil || !changed {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
 )
@@ -191,6 +192,9 @@ func senderOf(tx store.Tx, p hub.Principal, in SendInput) (hub.Attachment, error
 		return a, err
 	case !ok:
 		return a, notAssigned(id, in.Type)
+	}
+	if err := receipt.Paired(tx, a.Home); err != nil {
+		return a, err
 	}
 	return takeUp(tx, a)
 }

@@ -44,8 +44,13 @@ func onWrong(flags string) scenario {
 
 // pairing joins with a code that is well-formed, but of no invite.
 func pairing(by, with *Hub) Result {
-	const slot, secret = "ZZZ", "0123456789AB"
 	c := by.Caller()
-	c.stdin = slot + string(keystore.CheckChar(slot+secret)) + secret
+	c.stdin = wellFormed()
 	return c.json("peer", "add", "stranger", with.Endpoint().URL, "--code-file", "-")
+}
+
+// wellFormed is a code of no invite.
+func wellFormed() string {
+	const slot, secret = "ZZZ", "0123456789AB"
+	return slot + string(keystore.CheckChar(slot+secret)) + secret
 }

@@ -58,13 +58,15 @@ func (d duo) begin(t *testing.T) background[Result] {
 
 // peerAdvice is printed where another hub is asked.
 var peerAdvice = map[string]advice{
-	"another name":               {sites: "peer.otherName", duo: true, provoke: otherName},
-	"remote_runtime_unavailable": {sites: "work.probe cli.repeated", duo: true, provoke: workerHubAway, exits: []int{6}},
-	"a start that its hub fails": {sites: "work.ownersReceipt", duo: true, provoke: failedRemoteStart},
-	"a start that is refused":    {sites: "work.endRemote", provoke: refusedStart},
-	"a start that is lost":       {sites: "work.endRemote cli.repeated", duo: true, provoke: lostStart, exits: []int{10}},
-	"a start cut by its home":    {sites: "work.demoteOne", duo: true, provoke: cutStart, exits: []int{10}},
-	"a stop without proof":       {sites: "work.performStop cli.repeated", duo: true, provoke: unprovenStop, exits: []int{10}},
+	"a Dispatch of a removed peer": {sites: "dispatch.unreachable", provoke: removedPeer},
+	"a used invite":                {sites: "peer.RevokeInvite", provoke: usedInvite},
+	"another name":                 {sites: "peer.otherName", duo: true, provoke: otherName},
+	"remote_runtime_unavailable":   {sites: "work.probe cli.repeated", duo: true, provoke: workerHubAway, exits: []int{6}},
+	"a start that its hub fails":   {sites: "work.ownersReceipt", duo: true, provoke: failedRemoteStart},
+	"a start that is refused":      {sites: "work.endRemote", provoke: refusedStart},
+	"a start that is lost":         {sites: "work.endRemote cli.repeated", duo: true, provoke: lostStart, exits: []int{10}},
+	"a start cut by its home":      {sites: "work.demoteOne", duo: true, provoke: cutStart, exits: []int{10}},
+	"a stop without proof":         {sites: "work.performStop cli.repeated", duo: true, provoke: unprovenStop, exits: []int{10}},
 }
 
 func otherName(t *testing.T, s *stage) printed {
@@ -165,4 +167,18 @@ func unprovenStop(t *testing.T, s *stage) printed {
 	r := d.run.json("worker", "stop", start.DispatchId)
 	next := decode[api.StopResult](t, r.Stdout).NextCommands
 	return printed{by: d.run.Caller, next: slices.Concat(next, r.nextCommands(t)), mend: func(*testing.T) { d.whole() }}
+}
+
+func removedPeer(t *testing.T, _ *stage) printed {
+	p := NewPair(t)
+	run := p.Home.NewRun("removed")
+	w := run.heldWorker(t, p.Worker, p.Place()...)
+	get[api.PeerResult](t, p.Home.Caller(), "peer", "remove", "worker")
+	return printed{by: run.Caller, next: run.json("worker", "stop", w.DispatchId).nextCommands(t)}
+}
+
+func usedInvite(t *testing.T, _ *stage) printed {
+	by := NewPair(t).Worker.Caller()
+	used := get[api.InvitePage](t, by, "peer", "invite", "list").Invites[0]
+	return printed{by: by, next: by.json("peer", "invite", "revoke", used.InviteId).nextCommands(t)}
 }

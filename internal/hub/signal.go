@@ -14,7 +14,7 @@ const (
 	TopicDispatch Topic = "dispatch" // DispatchID: its state changed
 	TopicWorktree Topic = "worktree" // WorktreeID: its setup has ended
 	TopicPeer     Topic = "peer"     // PeerID: paired, changed, revoked
-	TopicWorker   Topic = "worker"   // WorkerID: revoked
+	TopicWorker   Topic = "worker"   // WorkerID or DispatchID: it may not wait any more
 )
 
 // Signal is a hint that something was committed; receivers read the store.

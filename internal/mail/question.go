@@ -143,11 +143,14 @@ func (s *Service) Await(ctx context.Context, p hub.Principal, id hub.MessageID, 
 }
 
 // mayResume lets the Dispatch's own worker wait for what comes back to it.
-func mayResume(rx store.WorkerReader, p hub.Principal, id hub.DispatchID) error {
+func mayResume(rx store.Rx, p hub.Principal, id hub.DispatchID) error {
 	own := p.Kind == hub.DispatchCap && p.ID == string(id)
 	if p.Kind == hub.AttachedWorker {
-		var err error
-		if _, own, err = rx.WorkerAttachment(hub.WorkerID(p.ID), id); err != nil {
+		a, ok, err := rx.WorkerAttachment(hub.WorkerID(p.ID), id)
+		if err == nil && ok {
+			err = receipt.Paired(rx, a.Home)
+		}
+		if own = ok; err != nil {
 			return err
 		}
 	}
@@ -186,7 +189,7 @@ func (s *Service) AwaitVerdict(ctx context.Context, p hub.Principal, id hub.Mess
 }
 
 // await looks, then waits for a wake-up and looks again. It ends for a caller
-// whose credential is revoked.
+// whose credential is revoked, or whose home is.
 func (s *Service) await(ctx context.Context, p hub.Principal, woken <-chan struct{}, wait time.Duration, look func(store.Rx) (bool, error)) (timedOut bool, err error) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()

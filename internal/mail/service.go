@@ -30,6 +30,7 @@ type AccessTx interface {
 	store.AttachmentReader
 	store.CredentialReader
 	store.WorkerReader
+	Peer(hub.PeerID) (hub.Peer, error)
 }
 
 // Bus wakes waiters after a commit.

@@ -148,7 +148,7 @@ func (s *Service) card(ctx context.Context, kind string, role hub.Role, g hub.Gr
 	return card{
 		Type: kind, HubID: s.cfg.Identity.HubID, StoreID: id, StoreEpoch: epoch, Role: role, Nonce: random(32),
 		Contracts: []string{hub.ContractFederation}, Name: s.cfg.Name,
-		Addresses: addresses[:min(len(addresses), maxAddresses)],
+		Addresses: addresses[:min(len(addresses), hub.MaxAddresses)],
 		Grants:    granted{Verbs: orEmpty(g.Verbs), MaxWorkers: g.MaxWorkers},
 	}, err
 }
@@ -200,7 +200,7 @@ func (s *Service) countWrong(ctx context.Context, id hub.InviteID) error {
 
 // accept takes the invite for the key that proved its code, and stores the
 // peer as pending. The same key may come again within the TTL, because its
-// message 4 may have been lost.
+// message 4 may have been lost; what it says of itself then counts.
 func (s *Service) accept(ctx context.Context, id hub.InviteID, fp string, theirs card) (hub.Peer, error) {
 	var p hub.Peer
 	err := s.cfg.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
@@ -213,10 +213,12 @@ func (s *Service) accept(ctx context.Context, id hub.InviteID, fp string, theirs
 		case inv.Used && inv.UsedBy != fp:
 			return hub.Errorf(hub.CodeInviteExpired, "the invite has been used or burned")
 		case inv.Used:
-			if p, err = tx.Peer(inv.Joined); err == nil && p.State == hub.PeerActive {
-				return hub.Errorf(hub.CodeInviteExpired, "the invite has been used")
+			if p, err = tx.Peer(inv.Joined); err == nil && p.State != hub.PeerPending {
+				err = hub.Errorf(hub.CodeInviteExpired, "the invite has been used")
 			}
-			return err
+			if err != nil {
+				return err
+			}
 		}
 		if p, err = s.newcomer(tx, inv, fp, theirs); err != nil {
 			return err
@@ -236,13 +238,11 @@ func (s *Service) newcomer(tx store.Tx, inv hub.Invite, fp string, theirs card) 
 	if err != nil {
 		return hub.Peer{}, err
 	}
-	p, err := enroll(tx, hub.Peer{
+	return s.enroll(tx, hub.Peer{
 		ID: hub.NewPeerID(), Name: name, Lineage: theirs.HubID, Fingerprint: fp, Addresses: orEmpty(theirs.Addresses),
 		Role: role.Opposite(), Grants: inv.Grants, State: hub.PeerPending, StoreID: theirs.StoreID,
 		StoreEpoch: theirs.StoreEpoch, CreatedAt: tx.Now(), ConfirmUntil: tx.Now().Add(confirmWindow),
 	})
-	tx.Signal(hub.Signal{Topic: hub.TopicPeer, Key: string(p.ID)})
-	return p, err
 }
 
 // nameFor keeps the name of a key that was paired before.

@@ -170,11 +170,7 @@ func (e *lostError) Is(target error) bool { return target == ErrAnswerLost }
 func lost(err error) error { return &lostError{err} }
 
 func unavailable(err error) error {
-	e := &hub.Error{Code: hub.CodeRemoteRuntimeUnavailable, Message: "the peer cannot be reached", Err: err}
-	if refusedKey(err) {
-		e.Hint = "the peer does not accept this hub's key: it may have been removed there"
-	}
-	return e
+	return &hub.Error{Code: hub.CodeRemoteRuntimeUnavailable, Message: "the peer cannot be reached", Err: err}
 }
 
 // problemOf reads a problem document; an error means that the answer is none.

@@ -20,7 +20,7 @@ import (
 // side is one hub: service, links, and a peer mux over real TLS on loopback.
 type side struct {
 	*Service
-	t      *testing.T
+	t      testing.TB
 	store  *memStore
 	id     keystore.Identity
 	links  *Links
@@ -38,19 +38,15 @@ type side struct {
 // cheap is the Argon2 cost of tests.
 var cheap = Cost{Time: 1, MemoryKiB: 64, Threads: 1}
 
-func newSide(t *testing.T, name string) *side {
+func newSide(t testing.TB, name string) *side {
 	t.Helper()
 	id, err := keystore.Create(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &side{t: t, store: newMemStore("store-" + name), id: id, mux: http.NewServeMux()}
-	var wg sync.WaitGroup
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(func() { cancel(); wg.Wait() })
-	gate := receipt.NewGate(s.store, func(f func(context.Context)) bool { wg.Go(func() { f(ctx) }); return true })
 	s.cfg = Config{
-		Store: s.store, Gate: gate, Identity: id, TokenKey: make([]byte, 32), Name: name, Nonce: "nonce-" + name,
+		Store: s.store, Gate: s.newGate(), Identity: id, TokenKey: make([]byte, 32), Name: name, Nonce: "nonce-" + name,
 		Addresses: func() []string { return []string{s.url} }, Now: s.store.now, Cost: cheap,
 		AttemptEvery: time.Millisecond, FailureAfter: time.Millisecond,
 	}
@@ -66,10 +62,38 @@ func newSide(t *testing.T, name string) *side {
 	return s
 }
 
+func (s *side) newGate() *receipt.Gate {
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	s.t.Cleanup(func() { cancel(); wg.Wait() })
+	return receipt.NewGate(s.store, func(f func(context.Context)) bool { wg.Go(func() { f(ctx) }); return true })
+}
+
+// now is the service of the present process.
+func (s *side) now() *Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Service
+}
+
+// restart is the hub after kill -9: of what it knew, the store is left.
+func (s *side) restart() {
+	s.t.Helper()
+	cfg := s.cfg
+	cfg.Gate, cfg.Nonce = s.newGate(), cfg.Nonce+"+"
+	next, err := New(cfg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Service = next
+}
+
 func (s *side) listen() {
-	s.mux.Handle("GET /peer/v1/pair", s.PairHandler())
+	s.mux.HandleFunc("GET /peer/v1/pair", func(w http.ResponseWriter, r *http.Request) { s.now().PairHandler().ServeHTTP(w, r) })
 	s.mux.HandleFunc("GET /peer/v1/hello", s.known(func(w http.ResponseWriter, r *http.Request) {
-		h, err := s.Hello(r.Context())
+		h, err := s.now().Hello(r.Context())
 		if err != nil {
 			writeProblem(w, err)
 			return
@@ -90,7 +114,7 @@ func (s *side) listen() {
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 	srv.TLS = baseConfig(s.id)
 	srv.TLS.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-		return ServerConfig(h.Context(), s.id, s.Service), nil
+		return ServerConfig(h.Context(), s.id, s.now()), nil
 	}
 	srv.StartTLS()
 	s.t.Cleanup(srv.Close)
@@ -100,7 +124,7 @@ func (s *side) listen() {
 // known is the guard of every route but pairing.
 func (s *side) known(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if _, err := s.Admit(r.Context(), KeyOf(r.TLS)); err != nil {
+		if _, err := s.now().Admit(r.Context(), KeyOf(r.TLS)); err != nil {
 			writeProblem(w, err)
 			return
 		}
@@ -120,7 +144,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func request(t *testing.T, op string, args any) receipt.Request {
+func request(t testing.TB, op string, args any) receipt.Request {
 	t.Helper()
 	r, err := receipt.New(hub.Principal{Kind: hub.SystemPrincipal}, "", op, args)
 	if err != nil {
@@ -167,4 +191,11 @@ func wantCode(t *testing.T, what string, err error, code hub.Code) {
 	if !hub.IsCode(err, code) {
 		t.Errorf("%s: %v, want %s", what, err, code)
 	}
+}
+
+// put stores an invite as it is.
+func (s *side) put(i hub.Invite) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.invites = append(s.store.invites, i)
 }

@@ -231,7 +231,7 @@ func (s *Service) otherName(ctx context.Context, fp, name string) error {
 		return err
 	}
 	e := hub.Errorf(hub.CodeNameTaken, "this hub is paired already, under the name %q", known.Name)
-	e.Hint = "use it as it is, under that name"
+	e.Hint = "use it as it is, under that name; if its store was replaced, remove it first"
 	return e.WithNext("wavehub", "peer", "show", known.Name)
 }
 
@@ -242,12 +242,11 @@ func (s *Service) joined(ctx context.Context, j joining, fp string, theirs card)
 		return p, err
 	}
 	err = s.cfg.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
-		p, err = enroll(tx, hub.Peer{
+		p, err = s.enroll(tx, hub.Peer{
 			ID: j.id, Name: j.name, Lineage: theirs.HubID, Fingerprint: fp, Addresses: []string{j.address},
 			Role: role.Opposite(), Grants: j.grants, State: hub.PeerActive, StoreID: theirs.StoreID,
 			StoreEpoch: theirs.StoreEpoch, CreatedAt: tx.Now(),
 		})
-		tx.Signal(hub.Signal{Topic: hub.TopicPeer, Key: string(p.ID)})
 		return err
 	})
 	return p, err

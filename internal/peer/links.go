@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"time"
 
@@ -73,8 +74,9 @@ type LinksConfig struct {
 // redirects. Every connection has passed pin, lineage, store and contract
 // before a request goes over it. It is safe for concurrent use.
 type Links struct {
-	cfg  LinksConfig
-	dial dialer
+	cfg   LinksConfig
+	dial  dialer
+	conns tracked
 
 	mu         sync.Mutex
 	transports map[hub.PeerID]*http.Transport // guarded by mu
@@ -91,20 +93,25 @@ func NewLinks(cfg LinksConfig) (*Links, error) {
 
 // Open opens the relay socket of a peer. Its errors are LinkErrors.
 func (l *Links) Open(ctx context.Context, peer hub.PeerID) (Conn, error) {
+	var used net.Conn
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { used = i.Conn }})
 	ws, err := dialSocket(ctx, l.transport(peer), "/peer/v1/relay", RelayProtocol)
 	if err != nil {
 		return nil, err
 	}
+	l.conns.release(used)
 	return newFrames(ws), nil
 }
 
-// Drop forgets a peer that was removed or changed: idle connections close.
-// Its live sockets are the relay's to end.
+// Drop forgets a peer that was removed: its connections close at once, those
+// too that a request is under way on. Those of Open are the relay's to end, with
+// a goodbye.
 func (l *Links) Drop(peer hub.PeerID) {
 	l.mu.Lock()
 	t := l.transports[peer]
 	delete(l.transports, peer)
 	l.mu.Unlock()
+	l.conns.cut(peer)
 	if t != nil {
 		t.CloseIdleConnections()
 	}
@@ -171,17 +178,15 @@ func definite(err error) bool {
 
 // greet dials and asks for the hello on the fresh connection.
 func (l *Links) greet(ctx context.Context, p hub.Peer, host string) (net.Conn, error) {
-	conn, err := l.dial.dialTLS(ctx, host, p.Fingerprint)
+	bare, err := l.dial.dialTLS(ctx, host, p.Fingerprint)
 	if err != nil {
 		return nil, err
 	}
+	conn := l.conns.add(p.ID, bare) // before its record is looked at again
 	h, err := askHello(ctx, conn, l.dial.limit())
 	if err != nil {
 		conn.Close()
-		if refusedKey(err) { // in TLS 1.3 the refusal comes with the first read
-			return nil, &LinkError{StageTLS, err}
-		}
-		return nil, &LinkError{StageHello, err}
+		return nil, noHello(err)
 	}
 	if err := l.cfg.Peers.SawHello(ctx, p.ID, h); err != nil {
 		conn.Close()
@@ -191,6 +196,26 @@ func (l *Links) greet(ctx context.Context, p hub.Peer, host string) (net.Conn, e
 		return nil, &LinkError{StageHello, err}
 	}
 	return conn, nil
+}
+
+// noHello names the stage at which a peer refused to say what it is. One that
+// does not know our key is not paired with us any more; in TLS 1.3 its refusal
+// comes with the first read.
+func noHello(err error) error {
+	switch {
+	case refusedKey(err):
+		return &LinkError{StageTLS, unpaired(err)}
+	case hub.IsCode(err, hub.CodeInvalidToken), hub.IsCode(err, hub.CodePeerRevoked):
+		return &LinkError{StageHello, unpaired(err)}
+	}
+	return &LinkError{StageHello, err}
+}
+
+func unpaired(err error) error {
+	return &hub.Error{
+		Code: hub.CodePeerRevoked, Message: "the other hub does not take this hub's key: it is not paired with this one any more",
+		Hint: "nothing was sent; ask who runs that hub, and pair the two again", Err: err,
+	}
 }
 
 const maxHello = 64 << 10

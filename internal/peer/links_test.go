@@ -108,7 +108,7 @@ func TestUnknownKeyReachesNothing(t *testing.T) {
 	before := worker.requests()
 	id := stranger.only().ID
 	_, err := stranger.client.Hello(t.Context(), id)
-	wantCode(t, "no invite", err, hub.CodeRemoteRuntimeUnavailable)
+	wantCode(t, "no invite", err, hub.CodePeerRevoked)
 	if worker.requests() != before {
 		t.Error("a request passed the handshake")
 	}
@@ -118,7 +118,7 @@ func TestUnknownKeyReachesNothing(t *testing.T) {
 	}
 	worker.invite(InviteInput{})
 	_, err = stranger.client.Hello(t.Context(), id)
-	wantCode(t, "while an invite is open", err, hub.CodeInvalidToken)
+	wantCode(t, "while an invite is open", err, hub.CodePeerRevoked)
 }
 
 func TestAcceptance_F10_RevokedOnEitherSide(t *testing.T) {
@@ -134,7 +134,7 @@ func TestAcceptance_F10_RevokedOnEitherSide(t *testing.T) {
 	w.State = hub.PeerRemoved
 	worker.edit(w)
 	_, err = home.client.Hello(t.Context(), p.ID)
-	wantCode(t, "theirs", err, hub.CodeRemoteRuntimeUnavailable)
+	wantCode(t, "theirs", err, hub.CodePeerRevoked)
 }
 
 func TestAcceptance_F02_SentOrNot(t *testing.T) {

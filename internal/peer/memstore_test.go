@@ -99,13 +99,22 @@ func (r memRead) PeerByName(name string) (hub.Peer, error) {
 	return hub.Peer{}, hub.Errorf(hub.CodePeerNotFound, "no peer %s", name)
 }
 
-func (r memRead) PeerByFingerprint(fp string) (hub.Peer, bool, error) {
+func (r memRead) PeerByFingerprint(fp string) (found hub.Peer, ok bool, err error) {
 	for _, p := range r.m.peers {
-		if p.Fingerprint == fp {
-			return p, true, nil
+		if p.Fingerprint == fp && (!ok || p.State != hub.PeerRemoved) {
+			found, ok = p, true
 		}
 	}
-	return hub.Peer{}, false, nil
+	return found, ok, nil
+}
+
+func (r memRead) PeersOf(lineage string) (ps []hub.Peer, err error) {
+	for _, p := range r.m.peers {
+		if p.Lineage == lineage {
+			ps = append(ps, p)
+		}
+	}
+	return ps, nil
 }
 
 func (r memRead) PeerList() ([]hub.Peer, error) {
@@ -158,7 +167,7 @@ func (t memTx) Signal(hub.Signal)                      {}
 
 func (t memTx) PutPeer(p hub.Peer) error {
 	for _, o := range t.m.peers {
-		if o.Fingerprint == p.Fingerprint || o.Name == p.Name && o.State != hub.PeerRemoved {
+		if o.State != hub.PeerRemoved && (o.Fingerprint == p.Fingerprint || o.Name == p.Name) {
 			return errors.New("unique")
 		}
 	}

@@ -61,8 +61,6 @@ type messenger interface {
 	Receive(ctx context.Context) ([]byte, error)
 }
 
-const maxAddresses = 8
-
 // check refuses a card that no hub of ours would send, or whose hub id is not
 // the key that the connection proved.
 func (c card) check(fingerprint string) error {
@@ -77,7 +75,7 @@ func (c card) check(fingerprint string) error {
 		return hub.Invalid("role", "is home, worker or mutual")
 	case !slices.Contains(c.Contracts, hub.ContractFederation):
 		return hub.Errorf(hub.CodeCapabilityUnsupported, "the other hub does not offer %s", hub.ContractFederation)
-	case len(c.Addresses) > maxAddresses:
+	case len(c.Addresses) > hub.MaxAddresses:
 		return hub.Invalid("addresses", "are too many")
 	}
 	for _, a := range c.Addresses {
@@ -132,27 +130,50 @@ func receive(ctx context.Context, m messenger, want string, v any) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	var s step
+	return raw, decodeMessage(raw, want, v)
+}
+
+// decodeMessage reads a message of the wanted type into v. Fields that this
+// version does not know are passed over: later ones may add some.
+func decodeMessage(raw []byte, want string, v any) error {
+	var s struct{ Type string }
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, hub.Errorf(hub.CodeInvalidJson, "a pairing message is not JSON")
+		return hub.Errorf(hub.CodeInvalidJson, "a pairing message is not a JSON object with a type")
 	}
 	switch s.Type {
 	case want:
-		return raw, json.Unmarshal(raw, v)
+		if err := json.Unmarshal(raw, v); err != nil {
+			return hub.Errorf(hub.CodeInvalidJson, "a pairing message %q is malformed", want)
+		}
+		return nil
 	case typeRefused:
-		return nil, refusalOf(s)
+		var r step
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return hub.Errorf(hub.CodeInvalidJson, "a pairing message %q is malformed", typeRefused)
+		}
+		return refusalOf(r)
 	}
-	return nil, hub.Invalid("type", "%q instead of %q", s.Type, want)
+	return hub.Invalid("type", "%.64q instead of %q", s.Type, want)
 }
 
-// refusalOf is the other side's reason, under its own code where we know it.
+// refusals are the codes that the other side may give as its reason. Any other
+// one would say something of this hub that the other does not know.
+var refusals = []hub.Code{
+	hub.CodePairingProofMismatch, hub.CodeInviteExpired, hub.CodeInvalidArgument, hub.CodeInvalidJson, hub.CodeTooLarge,
+	hub.CodeCapabilityUnsupported, hub.CodeNameTaken, hub.CodePeerRevoked, hub.CodeRateLimited, hub.CodeHubDraining, hub.CodeStorageFull,
+}
+
+// maxReason bounds what is shown of the other side's words, in bytes.
+const maxReason = 256
+
+// refusalOf is the other side's reason, under its own code where it can have it.
 func refusalOf(s step) error {
-	if !s.Code.Known() || s.Code == hub.CodeInternal {
+	if !slices.Contains(refusals, s.Code) {
 		return hub.Errorf(hub.CodeRemoteRuntimeUnavailable, "the other hub failed while pairing")
 	}
 	e := hub.Errorf(s.Code, "the other hub refused")
 	if s.Message != "" {
-		e.Message += ": " + s.Message
+		e.Message += ": " + s.Message[:min(len(s.Message), maxReason)]
 	}
 	return e
 }

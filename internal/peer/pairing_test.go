@@ -305,7 +305,7 @@ func TestPendingLapses(t *testing.T) {
 	}
 	a.store.advance(25 * time.Hour)
 	_, err = b.client.Hello(t.Context(), b.only().ID)
-	wantCode(t, "after the window", err, hub.CodeRemoteRuntimeUnavailable)
+	wantCode(t, "after the window", err, hub.CodePeerRevoked)
 }
 
 // middle terminates TLS on both sides and passes messages on, changed by edit.

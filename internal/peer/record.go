@@ -12,9 +12,15 @@ import (
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
+// reserved names mean something else where a peer can be named.
+var reserved = []string{hub.WorktreeCurrent}
+
 func checkName(name string) error {
-	if !nameForm.MatchString(name) {
+	switch {
+	case !nameForm.MatchString(name):
 		return hub.Invalid("name", "must be a-z, 0-9, '.', '_' or '-', start with a letter or digit, at most 63 characters")
+	case slices.Contains(reserved, name) || hub.ValidID(hub.PrefixPeer, name):
+		return hub.Invalid("name", "%s means something else; choose another one", name)
 	}
 	return nil
 }
@@ -34,7 +40,7 @@ func tidyName(s string) string {
 		return '-'
 	}, strings.ToLower(s))
 	s = strings.TrimLeft(s, "._-")
-	if s = s[:min(len(s), 48)]; s == "" {
+	if s = s[:min(len(s), 48)]; checkName(s) != nil {
 		return "peer"
 	}
 	return s
@@ -76,25 +82,56 @@ func orEmpty(s []string) []string {
 	return slices.Clone(s)
 }
 
-// enroll stores a pairing: a new peer, or the same key paired again, which
-// keeps its id.
-func enroll(tx store.Peers, p hub.Peer) (hub.Peer, error) {
+// enroll stores a pairing. A hub paired again with the store that it had keeps
+// its id, and with it what is pinned to that. With another store it is another
+// peer, and the one before is removed: its Dispatches and attachments are not
+// handed on.
+func (s *Service) enroll(tx store.Tx, p hub.Peer) (hub.Peer, error) {
 	other, err := tx.PeerByName(p.Name)
 	switch {
-	case err == nil && other.Fingerprint != p.Fingerprint:
+	case err == nil && other.Lineage != p.Lineage:
 		return p, taken(p.Name)
 	case err != nil && !hub.IsCode(err, hub.CodePeerNotFound):
 		return p, err
 	}
-	old, known, err := tx.PeerByFingerprint(p.Fingerprint)
-	switch {
-	case err != nil:
+	known, err := s.retire(tx, p)
+	if err != nil {
 		return p, err
-	case known:
-		p.ID, p.CreatedAt = old.ID, old.CreatedAt
-		return p, tx.SavePeer(p)
 	}
-	return p, tx.PutPeer(p)
+	if known {
+		p, err = s.again(tx, p)
+	} else {
+		err = tx.PutPeer(p)
+	}
+	tx.Signal(hub.Signal{Topic: hub.TopicPeer, Key: string(p.ID)})
+	return p, err
+}
+
+// retire removes the pairings with other stores of the hub, and reports whether
+// it was paired with this one.
+func (s *Service) retire(tx store.Tx, p hub.Peer) (known bool, err error) {
+	was, err := tx.PeersOf(p.Lineage)
+	for _, old := range was {
+		switch {
+		case err != nil:
+		case old.StoreID == p.StoreID:
+			known = true
+		case old.State != hub.PeerRemoved:
+			_, err = s.end(tx, old)
+		}
+	}
+	return known, err
+}
+
+// again takes the id of the pairing with the same store.
+func (s *Service) again(tx store.Tx, p hub.Peer) (hub.Peer, error) {
+	was, err := tx.PeersOf(p.Lineage)
+	at := slices.IndexFunc(was, func(old hub.Peer) bool { return old.StoreID == p.StoreID })
+	if err != nil || at < 0 {
+		return p, err
+	}
+	p.ID, p.CreatedAt = was[at].ID, was[at].CreatedAt
+	return p, tx.SavePeer(p)
 }
 
 // freeName returns want, or want with the first number that is free.

@@ -15,10 +15,7 @@ func (s *Service) Get(ctx context.Context, id hub.PeerID) (p hub.Peer, err error
 
 // Find returns the peer of an id or, among those not removed, of a name.
 func (s *Service) Find(ctx context.Context, idOrName string) (p hub.Peer, err error) {
-	if hub.ValidID(hub.PrefixPeer, idOrName) {
-		return s.Get(ctx, hub.PeerID(idOrName))
-	}
-	err = s.cfg.Store.View(ctx, func(rx store.Rx) error { p, err = rx.PeerByName(idOrName); return err })
+	err = s.cfg.Store.View(ctx, func(rx store.Rx) error { p, err = find(rx, idOrName); return err })
 	return p, err
 }
 
@@ -130,7 +127,7 @@ func (s *Service) SawStore(ctx context.Context, id hub.PeerID, storeID string, e
 		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
 	case p.StoreID != storeID:
 		e := hub.Errorf(hub.CodePeerStoreChanged, "%s answers with the store %s, paired was %s", p.Name, storeID, p.StoreID)
-		e.Hint = "its data directory was replaced; nothing was sent. Put the paired store back: a pairing is with one store"
+		e.Hint = "its data directory was replaced; nothing was sent. Put the paired store back; or remove the peer and pair again, which gives up what is on that store"
 		return e
 	case p.StoreEpoch == epoch:
 		return nil

@@ -25,6 +25,9 @@ type Config struct {
 	Addresses func() []string
 	Now       func() hub.Micros
 	Cost      Cost
+	// Ended is what else ends with a pairing, in the transaction that removes
+	// the peer. nil: nothing.
+	Ended func(store.Tx, hub.Peer) error
 
 	AttemptEvery time.Duration // 1 s: one pairing attempt per interval
 	FailureAfter time.Duration // 300 ms: a wrong proof is answered no sooner
@@ -52,6 +55,9 @@ func New(cfg Config) (*Service, error) {
 	if cfg.Now == nil {
 		cfg.Now = func() hub.Micros { return hub.MicrosOf(time.Now()) }
 	}
+	if cfg.Ended == nil {
+		cfg.Ended = func(store.Tx, hub.Peer) error { return nil }
+	}
 	if cfg.AttemptEvery <= 0 {
 		cfg.AttemptEvery = time.Second
 	}
@@ -64,7 +70,7 @@ func New(cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// PeerResult is the answer to Join.
+// PeerResult is the answer to Join and to what changes a peer.
 type PeerResult struct {
 	Peer     hub.Peer     `json:"peer"`
 	Warnings []string     `json:"warnings,omitempty"`

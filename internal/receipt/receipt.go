@@ -183,8 +183,9 @@ type authTx interface {
 	PeerByFingerprint(fp string) (hub.Peer, bool, error)
 }
 
-// Authorize looks the principal's proof up again: a credential that is gone or
-// a peer that is no longer active has no effect.
+// Authorize looks the principal's proof up again: a credential that is gone, a
+// peer that is no longer active, or the capability of such a peer's Dispatch has no
+// effect.
 func Authorize(tx authTx, p hub.Principal) error {
 	switch p.Kind {
 	case hub.PeerKey:
@@ -216,5 +217,22 @@ func authorizeToken(tx authTx, p hub.Principal) error {
 	if !ok || string(c.Kind) != string(p.Kind) {
 		return hub.Errorf(hub.CodeInvalidToken, "the credential is no longer valid")
 	}
-	return nil
+	return Paired(tx, c.Home)
+}
+
+// Paired refuses the worker of a home whose pairing has ended: nobody would hear
+// it. home is as in hub.Attachment.
+func Paired(tx interface {
+	Peer(hub.PeerID) (hub.Peer, error)
+}, home hub.PeerID) error {
+	if home == "" {
+		return nil
+	}
+	p, err := tx.Peer(home)
+	if err != nil || p.State.Trusted() {
+		return err
+	}
+	e := hub.Errorf(hub.CodePeerRevoked, "this Dispatch is of the hub %s, which is not paired with this one any more", p.Name)
+	e.Hint = "end here: nothing that is said of the Dispatch is taken any more"
+	return e
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -20,9 +21,11 @@ import (
 type CallerTx interface {
 	store.AttachmentReader
 	store.CredentialReader
+	Peer(hub.PeerID) (hub.Peer, error)
 }
 
-// AttachmentOf returns the attachment that p's capability names.
+// AttachmentOf returns the attachment that p's capability names. The capability
+// has no effect while the home that it was made for is not paired.
 func AttachmentOf(tx CallerTx, p hub.Principal) (hub.Attachment, error) {
 	c, ok, err := tx.Credential(p.Credential)
 	if err != nil {
@@ -34,6 +37,9 @@ func AttachmentOf(tx CallerTx, p hub.Principal) (hub.Attachment, error) {
 	a, ok, err := tx.Attachment(c.Home, hub.DispatchID(p.ID))
 	if err == nil && !ok {
 		err = hub.Errorf(hub.CodeDispatchNotFound, "%s is not attached here", p.ID)
+	}
+	if err == nil {
+		err = receipt.Paired(tx, a.Home)
 	}
 	return a, err
 }
@@ -91,6 +97,7 @@ func coordinates(a hub.Attachment) error {
 type childTx interface {
 	createTx
 	store.Attachments
+	Peer(hub.PeerID) (hub.Peer, error)
 }
 
 // CreateChild makes the one Run that p's worker coordinates, below the Run of its

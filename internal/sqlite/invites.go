@@ -1,11 +1,15 @@
 package sqlite
 
-import "github.com/wavehub/wavehub/internal/hub"
+import (
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
 
 const (
 	inviteCols   = "id, slot, key, role, grants, expires_at, wrong, used, used_by, joined"
 	inviteQuery  = `SELECT ` + inviteCols + ` FROM invites WHERE id = ?`
 	inviteBySlot = `SELECT ` + inviteCols + ` FROM invites WHERE slot = ? ORDER BY rid DESC LIMIT 1`
+	invitePage   = `SELECT ` + inviteCols + `, rid FROM invites WHERE rid < ? ORDER BY rid DESC LIMIT ?`
 	openInvites  = `SELECT ` + inviteCols + ` FROM invites WHERE used = 0 AND expires_at > ? ORDER BY rid`
 )
 
@@ -42,6 +46,12 @@ func (q querier) InviteBySlot(slot string) (hub.Invite, bool, error) {
 func (q querier) OpenInvites(now hub.Micros) ([]hub.Invite, error) {
 	is, err := all(q, scanInvite, openInvites, now)
 	return is, wrap(err, "listing open invites")
+}
+
+// InviteList implements store.PeerReader.
+func (q querier) InviteList(p store.Page) ([]hub.Invite, int64, error) {
+	is, next, err := paged(q, scanInvite, p.Limit, invitePage, before(p.Before))
+	return is, next, wrap(err, "listing invites")
 }
 
 // PutInvite implements store.Peers.

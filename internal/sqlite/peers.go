@@ -9,7 +9,9 @@ const (
 		"created_at, confirm_until, condition"
 	peerQuery       = `SELECT ` + peerCols + ` FROM peers WHERE id = ?`
 	peerByName      = `SELECT ` + peerCols + ` FROM peers WHERE name = ? AND state <> 'removed'`
-	peerFingerprint = `SELECT ` + peerCols + ` FROM peers WHERE fingerprint = ?`
+	peerFingerprint = `SELECT ` + peerCols + ` FROM peers WHERE fingerprint = ? AND state <> 'removed'`
+	peerRemoved     = `SELECT ` + peerCols + ` FROM peers WHERE fingerprint = ? ORDER BY rid DESC LIMIT 1`
+	peersOf         = `SELECT ` + peerCols + ` FROM peers WHERE lineage = ? ORDER BY rid DESC`
 	peerList        = `SELECT ` + peerCols + ` FROM peers ORDER BY rid DESC`
 )
 
@@ -42,10 +44,19 @@ func (q querier) PeerByName(name string) (hub.Peer, error) {
 	return p, wrap(err, "reading peer %s", name)
 }
 
-// PeerByFingerprint implements store.PeerReader; removed peers are found too.
+// PeerByFingerprint implements store.PeerReader.
 func (q querier) PeerByFingerprint(fp string) (hub.Peer, bool, error) {
 	p, ok, err := one(q, scanPeer, peerFingerprint, fp)
+	if err == nil && !ok {
+		p, ok, err = one(q, scanPeer, peerRemoved, fp)
+	}
 	return p, ok, wrap(err, "reading a peer by its key")
+}
+
+// PeersOf implements store.PeerReader.
+func (q querier) PeersOf(lineage string) ([]hub.Peer, error) {
+	ps, err := all(q, scanPeer, peersOf, lineage)
+	return ps, wrap(err, "reading the pairings of a hub")
 }
 
 // PeerList implements store.PeerReader: all of them, the newest first.

@@ -28,6 +28,9 @@ var verifySQL string
 //go:embed migrations/0008_agents.sql
 var agentsSQL string
 
+//go:embed migrations/0009_peer_life.sql
+var peerLifeSQL string
+
 //go:embed migrations/0006_setup.sql
 var setupSQL string
 
@@ -41,7 +44,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}, {9, peerLifeSQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

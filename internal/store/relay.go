@@ -64,16 +64,23 @@ type PeerReader interface {
 	Peer(hub.PeerID) (hub.Peer, error)
 	// PeerByName finds a peer that is not removed.
 	PeerByName(name string) (hub.Peer, error)
+	// PeerByFingerprint finds the peer that has the key, else the newest of
+	// the removed ones that had it.
 	PeerByFingerprint(fp string) (hub.Peer, bool, error)
+	// PeersOf are all pairings with one hub, removed ones too, the newest
+	// first: it has one per store that it was paired with.
+	PeersOf(lineage string) ([]hub.Peer, error)
 	PeerList() ([]hub.Peer, error)
 	Invite(hub.InviteID) (hub.Invite, error)
 	InviteBySlot(slot string) (hub.Invite, bool, error)
 	// OpenInvites are neither used nor expired at the instant.
 	OpenInvites(now hub.Micros) ([]hub.Invite, error)
+	// InviteList is the newest first.
+	InviteList(Page) (is []hub.Invite, next int64, err error)
 }
 
-// Peers keeps pairings and invites. Names are unique among peers that are not
-// removed, fingerprints among all.
+// Peers keeps pairings and invites. Names and fingerprints are unique among
+// peers that are not removed.
 type Peers interface {
 	PeerReader
 	PutPeer(hub.Peer) error

@@ -104,12 +104,34 @@ func peers(f *fixture) {
 	sameKey.Fingerprint = a.Fingerprint
 	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutPeer(sameKey) })
 	f.removedPeer(a, twin)
+	f.pairedAgain(a)
 	f.refused(hub.CodePeerNotFound, func(tx store.Tx) error { return tx.SavePeer(sameKey) })
 	f.refused(hub.CodePeerNotFound, func(tx store.Tx) error { _, err := tx.Peer("other"); return err })
 	f.refused(hub.CodePeerNotFound, func(tx store.Tx) error { _, err := tx.PeerByName("other"); return err })
 }
 
-// removedPeer checks that a removed peer frees its name, and only that.
+// pairedAgain checks that a removed peer frees its key too, and that what has
+// the key now comes before what had it.
+func (f *fixture) pairedAgain(a hub.Peer) {
+	a.State = hub.PeerRemoved
+	again, later := a, a
+	again.ID, again.Name, again.StoreID, again.State = hub.NewPeerID(), "again", "other", hub.PeerActive
+	later.ID, later.Name = hub.NewPeerID(), "later"
+	f.update(func(tx store.Tx) error { return first(tx.PutPeer(again), tx.PutPeer(later)) })
+	f.view(func(rx store.Rx) error {
+		return first(found(f, again)(rx.PeerByFingerprint(a.Fingerprint)),
+			same(f, []hub.Peer{later, again, a})(rx.PeersOf(a.Lineage)), same(f, []hub.Peer(nil))(rx.PeersOf("other")))
+	})
+	twice := again
+	twice.ID, twice.Name = hub.NewPeerID(), "twice"
+	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.PutPeer(twice) })
+	again.State = hub.PeerRemoved
+	f.update(func(tx store.Tx) error { return tx.SavePeer(again) })
+	f.view(func(rx store.Rx) error { return found(f, later)(rx.PeerByFingerprint(a.Fingerprint)) })
+}
+
+// removedPeer checks that a removed peer frees its name, and that its key still
+// finds it.
 func (f *fixture) removedPeer(a, twin hub.Peer) {
 	a.State = hub.PeerRemoved
 	f.update(func(tx store.Tx) error { return tx.SavePeer(a) })
@@ -134,6 +156,13 @@ func invites(f *fixture) {
 			found(f, open)(rx.InviteBySlot(open.Slot)), f.absent("an invite", ok, err),
 			same(f, []hub.Invite{open, late})(rx.OpenInvites(499)),
 			same(f, []hub.Invite{open})(rx.OpenInvites(500)))
+	})
+	f.view(func(rx store.Rx) error {
+		newest, next, err := rx.InviteList(store.Page{Limit: 2})
+		rest, end, err2 := rx.InviteList(store.Page{Limit: 2, Before: next})
+		equal(f, []hub.Invite{late, open, used}, append(newest, rest...))
+		equal(f, int64(0), end)
+		return first(err, err2)
 	})
 	open.Used = true
 	f.update(func(tx store.Tx) error { return tx.SaveInvite(open) })

@@ -232,8 +232,12 @@ func (s *Service) probeAttached(ctx context.Context, home hub.Peer, in hub.PeerS
 		return hub.Probe{}, err
 	}
 	err := s.Store.View(ctx, func(rx store.Rx) error {
-		_, err := dispatch.TakesWork(rx, in.Spec.Worker)
-		return errors.Join(mayStart(home.Grants), err, roomGranted(rx, home))
+		now, err := homeNow(rx, home.ID)
+		if err != nil {
+			return err
+		}
+		_, err = dispatch.TakesWork(rx, in.Spec.Worker)
+		return errors.Join(mayStart(now.Grants), err, roomGranted(rx, now))
 	})
 	return hub.Probe{Defaults: []hub.Default{}, Warnings: []string{}}, err
 }
@@ -248,12 +252,12 @@ func (s *Service) attachFor(ctx context.Context, r receipt.Request, home hub.Pee
 		if err := attachable(tx, home, in.Dispatch); err != nil {
 			return hub.Receipt{}, err
 		}
-		now, err := tx.Peer(home.ID)
+		now, err := homeNow(tx, home.ID)
 		if err != nil {
 			return hub.Receipt{}, err
 		}
 		w, err := dispatch.TakesWork(tx, in.Spec.Worker)
-		if err := errors.Join(asHome(now), mayStart(now.Grants), err, roomGranted(tx, now)); err != nil {
+		if err := errors.Join(mayStart(now.Grants), err, roomGranted(tx, now)); err != nil {
 			return hub.Receipt{}, err
 		}
 		a := s.attachedTo(w, in, home.ID, r.Key)

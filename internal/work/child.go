@@ -44,7 +44,6 @@ func operates(tx operatesTx, p hub.Principal, id hub.DispatchID) error {
 type chargeTx interface {
 	run.CallerTx
 	store.RepoReader
-	Peer(hub.PeerID) (hub.Peer, error)
 }
 
 // charge refuses a place outside of what the caller may use, and returns the peer

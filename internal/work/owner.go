@@ -21,7 +21,13 @@ func (s *Service) ProbeFor(ctx context.Context, home hub.Peer, in hub.PeerStart)
 	if err != nil {
 		return hub.Probe{}, err
 	}
-	err = s.Store.View(ctx, func(rx store.Rx) error { return s.roomFor(rx, home, in.Spec.Agent) })
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		now, err := homeNow(rx, home.ID)
+		if err != nil {
+			return err
+		}
+		return errors.Join(withinGrant(p, now.Grants), s.roomFor(rx, now, in.Spec.Agent))
+	})
 	return hub.Probe{Defaults: p.defaults, Warnings: []string{}}, err
 }
 
@@ -31,6 +37,19 @@ func asHome(p hub.Peer) error {
 		return nil
 	}
 	return hub.Errorf(hub.CodeOutOfScope, "this peer is not paired as a home")
+}
+
+// homeNow is the home as it is paired now: what it may do is judged by that,
+// where it is done.
+func homeNow(rx store.PeerReader, id hub.PeerID) (hub.Peer, error) {
+	p, err := rx.Peer(id)
+	switch {
+	case err != nil:
+		return p, err
+	case !p.State.Trusted():
+		return p, hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+	}
+	return p, asHome(p)
 }
 
 // addressed refuses a start that is not for this hub and its store, or that
@@ -112,11 +131,11 @@ func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub
 	if err := attachable(tx, home, in.Dispatch); err != nil {
 		return hub.Receipt{}, err
 	}
-	now, err := tx.Peer(home.ID)
+	now, err := homeNow(tx, home.ID)
 	if err != nil {
 		return hub.Receipt{}, err
 	}
-	if err := errors.Join(asHome(now), withinGrant(p, now.Grants), s.roomFor(tx, now, in.Spec.Agent)); err != nil {
+	if err := errors.Join(withinGrant(p, now.Grants), s.roomFor(tx, now, in.Spec.Agent)); err != nil {
 		return hub.Receipt{}, err
 	}
 	if in.Checks, err = in.Checks.Clean(); err != nil {
@@ -132,13 +151,13 @@ func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub
 
 // ShowFor is this hub's read-only word on a home's Dispatch.
 func (s *Service) ShowFor(ctx context.Context, home hub.Peer, id hub.DispatchID) (hub.PeerShow, error) {
-	if err := asHome(home); err != nil {
-		return hub.PeerShow{}, err
-	}
 	var a hub.Attachment
 	var ok bool
 	var queue store.Queue
 	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
+		if _, err = homeNow(rx, home.ID); err != nil {
+			return err
+		}
 		if a, ok, err = rx.Attachment(home.ID, id); err != nil {
 			return err
 		}
@@ -178,6 +197,9 @@ func (s *Service) StopFor(ctx context.Context, r receipt.Request, home hub.Peer,
 			return hub.Errorf(hub.CodePeerStoreChanged, "the store was restored since the start; whether it took place is not known here")
 		}
 		if !known {
+			if err := attachable(tx, home, id); err != nil { // it may run for what was paired before
+				return err
+			}
 			a = hub.Attachment{Home: home.ID, Dispatch: id, Tombstone: true}
 			return dispatch.Entomb(tx, home.ID, id)
 		}
@@ -194,15 +216,29 @@ func (s *Service) StopFor(ctx context.Context, r receipt.Request, home hub.Peer,
 
 // OutputFor is one page of a home's Dispatch's output.
 func (s *Service) OutputFor(ctx context.Context, home hub.Peer, id hub.DispatchID, q OutputQuery) (hub.OutputPage, error) {
-	if err := asHome(home); err != nil {
+	if err := s.mayRead(ctx, home.ID); err != nil {
 		return hub.OutputPage{}, err
-	}
-	if !slices.Contains(home.Grants.Verbs, hub.GrantRead) {
-		return hub.OutputPage{}, hub.Errorf(hub.CodeOutOfScope, "this peer may not read output here")
 	}
 	a, err := s.attachment(ctx, home.ID, id)
 	if err != nil {
 		return hub.OutputPage{}, err
 	}
-	return s.page(ctx, a, q)
+	page, err := s.page(ctx, a, q)
+	if err == nil {
+		err = s.mayRead(ctx, home.ID) // the grant may have ended while it waited
+	}
+	if err != nil {
+		return hub.OutputPage{}, err
+	}
+	return page, nil
+}
+
+func (s *Service) mayRead(ctx context.Context, home hub.PeerID) error {
+	return s.Store.View(ctx, func(rx store.Rx) error {
+		now, err := homeNow(rx, home)
+		if err == nil && !slices.Contains(now.Grants.Verbs, hub.GrantRead) {
+			err = hub.Errorf(hub.CodeOutOfScope, "this peer may not read output here")
+		}
+		return err
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/safetext"
 )
@@ -65,6 +66,9 @@ func (s *Service) Read(ctx context.Context, id hub.DispatchID, q OutputQuery) (h
 		page, err := s.page(ctx, a, q)
 		page.Status.Worker = d.State
 		return page, err
+	}
+	if err := dispatch.Routed(ctx, s.Store, d); err != nil {
+		return hub.OutputPage{}, err
 	}
 	q.WaitMS = min(q.WaitMS, maxPeerWait.Milliseconds())
 	ctx, cancel := context.WithTimeout(ctx, readTimeout+time.Duration(q.WaitMS)*time.Millisecond)

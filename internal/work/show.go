@@ -157,11 +157,16 @@ func known(a hub.Attachment) (hub.Observation, error) {
 	return obs, err
 }
 
-// inspect asks the peer that owns the Dispatch and records what it proves.
+// inspect asks the peer that owns the Dispatch and records what it proves. One
+// that cannot be asked leaves what is on record.
 func (s *Service) inspect(ctx context.Context, d hub.Dispatch) (hub.Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	shown, err := s.Remote.Show(ctx, d.Server.PeerID, d.ID)
+	err := dispatch.Routed(ctx, s.Store, d)
+	var shown hub.PeerShow
+	if err == nil {
+		shown, err = s.Remote.Show(ctx, d.Server.PeerID, d.ID)
+	}
 	if err != nil {
 		return hub.Observation{Link: s.link(d), Process: hub.Unverifiable, Attachment: "unknown", LastError: err.Error()}, nil
 	}

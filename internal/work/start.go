@@ -414,7 +414,10 @@ func (s *Service) performRemote(ctx context.Context, begun hub.Receipt, how send
 	}
 	budget, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	got, err := s.Remote.Start(budget, d.Server.PeerID, d.Request, body)
+	var got hub.Receipt
+	if err = dispatch.Routed(ctx, s.Store, d); err == nil {
+		got, err = s.Remote.Start(budget, d.Server.PeerID, d.Request, body)
+	}
 	if err == nil && !about(got, begun) {
 		err = hub.Errorf(hub.CodeResourceServerMismatch, "the owner answered with the receipt of another Dispatch")
 		how.first = false
@@ -509,22 +512,29 @@ func eventOf(r hub.Receipt) hub.EventKind {
 
 // observeRemote answers a repeated remote start. While the request may not have
 // arrived it is sent again, the same bytes to the same store under the same id;
-// from any later stage on the owner is only asked.
+// from any later stage on the owner is only asked. Where the pinned hub or store
+// is not paired any more, nothing is.
 func (s *Service) observeRemote(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
 	var d hub.Dispatch
-	var peer hub.Peer
+	again := false
 	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
 		if d, err = rx.Dispatch(begun.Dispatch); err != nil {
 			return err
 		}
-		peer, err = rx.Peer(d.Server.PeerID)
+		if d.State != hub.StartUnknown && d.State != hub.Starting || begun.Stage != hub.StageAttachRequested {
+			return nil
+		}
+		if err := dispatch.Reachable(rx, d); err != nil {
+			return err
+		}
+		peer, err := rx.Peer(d.Server.PeerID)
+		again = peer.StoreEpoch == d.Pin.Epoch
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return begun, err
-	}
-	same := peer.Lineage == d.Pin.Lineage && peer.StoreID == d.Pin.StoreID && peer.StoreEpoch == d.Pin.Epoch
-	if (d.State == hub.StartUnknown || d.State == hub.Starting) && begun.Stage == hub.StageAttachRequested && same {
+	case again:
 		return s.performRemote(ctx, begun, sending{answered: true})
 	}
 	return s.observeStart(ctx, begun)

@@ -105,7 +105,7 @@ func (s *Service) askOwner(ctx context.Context, key hub.RequestID, d hub.Dispatc
 		if a, err = s.attachment(ctx, "", d.ID); err == nil {
 			ev, err = s.carryOut(ctx, a, timeout)
 		}
-	} else {
+	} else if err = dispatch.Routed(ctx, s.Store, d); err == nil {
 		ev, err = s.Remote.Stop(ctx, d.Server.PeerID, key, d.ID, hub.PeerStop{
 			StoreID: d.Pin.StoreID, Epoch: d.Pin.Epoch, GraceMS: in.GraceMS, TimeoutMS: timeout.Milliseconds(),
 		})

@@ -40,6 +40,7 @@ type terminalRx interface {
 	store.TerminalReader
 	store.DispatchReader
 	store.AttachmentReader
+	Peer(hub.PeerID) (hub.Peer, error)
 }
 
 // usable reads a terminal that a Dispatch may be attached to: there, in that
@@ -70,7 +71,7 @@ func free(rx terminalRx, t hub.Terminal) error {
 }
 
 // owned reports whether the Dispatch that was attached to the terminal last is
-// live: of this hub by its state, of a peer by its capability. An order to stop
+// live: of this hub by its state, of a paired hub by its capability. An order to stop
 // that is not carried out keeps the terminal too, for it will end it.
 func owned(rx terminalRx, t hub.Terminal) (bool, error) {
 	if t.Dispatch == "" {
@@ -84,7 +85,8 @@ func owned(rx terminalRx, t hub.Terminal) (bool, error) {
 		return true, nil
 	}
 	if t.Home != "" {
-		return !a.ExitDone && !a.Capability.Ended(), nil
+		home, err := rx.Peer(t.Home)
+		return home.State.Trusted() && !a.ExitDone && !a.Capability.Ended(), err
 	}
 	d, err := rx.Dispatch(t.Dispatch)
 	return !d.State.Final(), err

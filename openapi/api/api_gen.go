@@ -438,19 +438,19 @@ func (e FindingsVerifyResult) Valid() bool {
 
 // Defines values for GrantsVerbs.
 const (
-	Proxy GrantsVerbs = "proxy"
-	Read  GrantsVerbs = "read"
-	Start GrantsVerbs = "start"
+	GrantsVerbsProxy GrantsVerbs = "proxy"
+	GrantsVerbsRead  GrantsVerbs = "read"
+	GrantsVerbsStart GrantsVerbs = "start"
 )
 
 // Valid indicates whether the value is a known member of the GrantsVerbs enum.
 func (e GrantsVerbs) Valid() bool {
 	switch e {
-	case Proxy:
+	case GrantsVerbsProxy:
 		return true
-	case Read:
+	case GrantsVerbsRead:
 		return true
-	case Start:
+	case GrantsVerbsStart:
 		return true
 	default:
 		return false
@@ -481,6 +481,54 @@ func (e HeartbeatWaitingFor) Valid() bool {
 	}
 }
 
+// Defines values for InviteRole.
+const (
+	InviteRoleHome   InviteRole = "home"
+	InviteRoleMutual InviteRole = "mutual"
+	InviteRoleWorker InviteRole = "worker"
+)
+
+// Valid indicates whether the value is a known member of the InviteRole enum.
+func (e InviteRole) Valid() bool {
+	switch e {
+	case InviteRoleHome:
+		return true
+	case InviteRoleMutual:
+		return true
+	case InviteRoleWorker:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InviteState.
+const (
+	InviteStateBurned  InviteState = "burned"
+	InviteStateExpired InviteState = "expired"
+	InviteStateOpen    InviteState = "open"
+	InviteStateRevoked InviteState = "revoked"
+	InviteStateUsed    InviteState = "used"
+)
+
+// Valid indicates whether the value is a known member of the InviteState enum.
+func (e InviteState) Valid() bool {
+	switch e {
+	case InviteStateBurned:
+		return true
+	case InviteStateExpired:
+		return true
+	case InviteStateOpen:
+		return true
+	case InviteStateRevoked:
+		return true
+	case InviteStateUsed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for InviteCreateAs.
 const (
 	InviteCreateAsHome   InviteCreateAs = "home"
@@ -501,16 +549,16 @@ func (e InviteCreateAs) Valid() bool {
 
 // Defines values for InviteResultInviteSecretState.
 const (
-	Expired InviteResultInviteSecretState = "expired"
-	Used    InviteResultInviteSecretState = "used"
+	InviteResultInviteSecretStateExpired InviteResultInviteSecretState = "expired"
+	InviteResultInviteSecretStateUsed    InviteResultInviteSecretState = "used"
 )
 
 // Valid indicates whether the value is a known member of the InviteResultInviteSecretState enum.
 func (e InviteResultInviteSecretState) Valid() bool {
 	switch e {
-	case Expired:
+	case InviteResultInviteSecretStateExpired:
 		return true
-	case Used:
+	case InviteResultInviteSecretStateUsed:
 		return true
 	default:
 		return false
@@ -823,6 +871,27 @@ func (e PeerDetailLinkTransport) Valid() bool {
 	case Direct:
 		return true
 	case Reverse:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PeerGrantVerbs.
+const (
+	PeerGrantVerbsProxy PeerGrantVerbs = "proxy"
+	PeerGrantVerbsRead  PeerGrantVerbs = "read"
+	PeerGrantVerbsStart PeerGrantVerbs = "start"
+)
+
+// Valid indicates whether the value is a known member of the PeerGrantVerbs enum.
+func (e PeerGrantVerbs) Valid() bool {
+	switch e {
+	case PeerGrantVerbsProxy:
+		return true
+	case PeerGrantVerbsRead:
+		return true
+	case PeerGrantVerbsStart:
 		return true
 	default:
 		return false
@@ -2073,6 +2142,32 @@ type IdMatches struct {
 	Ids []string `json:"ids"`
 }
 
+// Invite defines model for Invite.
+type Invite struct {
+	ExpiresAt string `json:"expires_at"`
+	Grants    Grants `json:"grants"`
+	InviteId  string `json:"invite_id"`
+
+	// PeerId Who used it.
+	PeerId *string `json:"peer_id"`
+
+	// Role The role that this hub takes.
+	Role InviteRole `json:"role"`
+
+	// Slot The three public characters that its code begins with.
+	Slot  string      `json:"slot"`
+	State InviteState `json:"state"`
+
+	// WrongProofs Five burn it.
+	WrongProofs int `json:"wrong_proofs"`
+}
+
+// InviteRole The role that this hub takes.
+type InviteRole string
+
+// InviteState defines model for Invite.State.
+type InviteState string
+
 // InviteCreate defines model for InviteCreate.
 type InviteCreate struct {
 	AllowRepos []string `json:"allow_repos,omitempty"`
@@ -2088,6 +2183,12 @@ type InviteCreate struct {
 
 // InviteCreateAs The role this hub takes; default worker.
 type InviteCreateAs string
+
+// InvitePage defines model for InvitePage.
+type InvitePage struct {
+	Invites    []Invite `json:"invites"`
+	NextCursor *string  `json:"next_cursor"`
+}
 
 // InviteResult defines model for InviteResult.
 type InviteResult struct {
@@ -2106,6 +2207,12 @@ type InviteResult struct {
 
 // InviteResultInviteSecretState defines model for InviteResult.Invite.SecretState.
 type InviteResultInviteSecretState string
+
+// InviteRevoked defines model for InviteRevoked.
+type InviteRevoked struct {
+	Invite   Invite   `json:"invite"`
+	Mutation Mutation `json:"mutation"`
+}
 
 // Liveness defines model for Liveness.
 type Liveness string
@@ -2288,7 +2395,10 @@ type OwnDispatchPage struct {
 
 // Peer defines model for Peer.
 type Peer struct {
-	Addresses   []string  `json:"addresses"`
+	Addresses []string `json:"addresses"`
+
+	// Condition What holds the link and only a person can change: peer_changed, peer_store_changed or peer_revoked.
+	Condition   string    `json:"condition,omitempty"`
 	CreatedAt   string    `json:"created_at"`
 	Fingerprint string    `json:"fingerprint"`
 	Grants      Grants    `json:"grants"`
@@ -2322,7 +2432,8 @@ type PeerAdd struct {
 
 // PeerDetail defines model for PeerDetail.
 type PeerDetail struct {
-	Link struct {
+	Holds PeerHolds `json:"holds"`
+	Link  struct {
 		ConnectedAt *string                 `json:"connected_at"`
 		LastError   *string                 `json:"last_error"`
 		Stage       *string                 `json:"stage"`
@@ -2338,6 +2449,33 @@ type PeerDetailLinkState string
 // PeerDetailLinkTransport defines model for PeerDetail.Link.Transport.
 type PeerDetailLinkTransport string
 
+// PeerGrant defines model for PeerGrant.
+type PeerGrant struct {
+	// AllowRepos Absolute paths; they replace those that there were. A path that is a repository is registered.
+	AllowRepos *[]string `json:"allow_repos,omitempty"`
+
+	// MaxWorkers 0: no limit.
+	MaxWorkers *int `json:"max_workers,omitempty"`
+
+	// Verbs They replace those that there were.
+	Verbs *[]PeerGrantVerbs `json:"verbs,omitempty"`
+}
+
+// PeerGrantVerbs defines model for PeerGrant.Verbs.
+type PeerGrantVerbs string
+
+// PeerHolds defines model for PeerHolds.
+type PeerHolds struct {
+	// Dispatches This hub's Dispatches at the peer that have not ended.
+	Dispatches int `json:"dispatches"`
+
+	// Stranded Those among the workers that nobody can reach since the pairing has ended, 20 at most.
+	Stranded []StrandedWorker `json:"stranded"`
+
+	// Workers Workers here of the peer's Dispatches that have not ended.
+	Workers int `json:"workers"`
+}
+
 // PeerPage defines model for PeerPage.
 type PeerPage struct {
 	NextCursor *string `json:"next_cursor"`
@@ -2348,6 +2486,14 @@ type PeerPage struct {
 type PeerResult struct {
 	Mutation Mutation `json:"mutation"`
 	Peer     Peer     `json:"peer"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// PeerUpdate defines model for PeerUpdate.
+type PeerUpdate struct {
+	// Addresses https://HOST:PORT, tried in this order; they replace all that there were.
+	Addresses []string `json:"addresses,omitempty"`
+	Name      string   `json:"name,omitempty"`
 }
 
 // Presence defines model for Presence.
@@ -2690,6 +2836,16 @@ type StopResult struct {
 
 // StopResultProcessAction defines model for StopResult.ProcessAction.
 type StopResultProcessAction string
+
+// StrandedWorker defines model for StrandedWorker.
+type StrandedWorker struct {
+	Dir        string `json:"dir"`
+	DispatchId string `json:"dispatch_id"`
+	TaskId     string `json:"task_id"`
+
+	// TerminalId null: an attached worker, which has none
+	TerminalId *string `json:"terminal_id"`
+}
 
 // Task defines model for Task.
 type Task struct {
@@ -3486,14 +3642,45 @@ type SendMessagesParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListInvitesParams defines parameters for ListInvites.
+type ListInvitesParams struct {
+	// Cursor next_cursor of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // CreateInviteParams defines parameters for CreateInvite.
 type CreateInviteParams struct {
 	// IdempotencyKey req_… and 26 characters.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// RevokeInviteParams defines parameters for RevokeInvite.
+type RevokeInviteParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // AddPeerParams defines parameters for AddPeer.
 type AddPeerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdatePeerParams defines parameters for UpdatePeer.
+type UpdatePeerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GrantPeerParams defines parameters for GrantPeer.
+type GrantPeerParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RemovePeerParams defines parameters for RemovePeer.
+type RemovePeerParams struct {
 	// IdempotencyKey req_… and 26 characters.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
@@ -3746,8 +3933,20 @@ type SendMessagesJSONRequestBody = MessageBatch
 // CreateInviteJSONRequestBody defines body for CreateInvite for application/json ContentType.
 type CreateInviteJSONRequestBody = InviteCreate
 
+// RevokeInviteJSONRequestBody defines body for RevokeInvite for application/json ContentType.
+type RevokeInviteJSONRequestBody = Empty
+
 // AddPeerJSONRequestBody defines body for AddPeer for application/json ContentType.
 type AddPeerJSONRequestBody = PeerAdd
+
+// UpdatePeerJSONRequestBody defines body for UpdatePeer for application/json ContentType.
+type UpdatePeerJSONRequestBody = PeerUpdate
+
+// GrantPeerJSONRequestBody defines body for GrantPeer for application/json ContentType.
+type GrantPeerJSONRequestBody = PeerGrant
+
+// RemovePeerJSONRequestBody defines body for RemovePeer for application/json ContentType.
+type RemovePeerJSONRequestBody = Empty
 
 // AddRepoJSONRequestBody defines body for AddRepo for application/json ContentType.
 type AddRepoJSONRequestBody = RepoAdd
@@ -4113,6 +4312,11 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
 	SendMessages(ctx context.Context, params *SendMessagesParams, body SendMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListInvites All invites, the newest first. A code is never listed.
+	//
+	// Corresponds with GET /v1/pairing/invites (the `ListInvites` operationId).
+	ListInvites(ctx context.Context, params *ListInvitesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateInviteWithBody Offer to pair. The code is shown once; a replay shows it again while it is open.
 	//
 	// Takes any type of body and a specified content type.
@@ -4126,6 +4330,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/pairing/invites (the `CreateInvite` operationId).
 	CreateInvite(ctx context.Context, params *CreateInviteParams, body CreateInviteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeInviteWithBody Take an open invite back. One that was used, burned or has expired is invite_expired.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/pairing/invites/{invite}/revoke (the `RevokeInvite` operationId).
+	RevokeInviteWithBody(ctx context.Context, invite string, params *RevokeInviteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeInvite Take an open invite back. One that was used, burned or has expired is invite_expired.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/pairing/invites/{invite}/revoke (the `RevokeInvite` operationId).
+	RevokeInvite(ctx context.Context, invite string, params *RevokeInviteParams, body RevokeInviteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPeers All peers.
 	//
@@ -4150,6 +4368,52 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 	GetPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdatePeerWithBody Give the peer another name here, or other addresses. Its key and its store stay pinned.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/peers/{peer} (the `UpdatePeer` operationId).
+	UpdatePeerWithBody(ctx context.Context, peer string, params *UpdatePeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdatePeer Give the peer another name here, or other addresses. Its key and its store stay pinned.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/peers/{peer} (the `UpdatePeer` operationId).
+	UpdatePeer(ctx context.Context, peer string, params *UpdatePeerParams, body UpdatePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantPeerWithBody Change what the peer may do here, from its next request on. What is left away stays.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
+	GrantPeerWithBody(ctx context.Context, peer string, params *GrantPeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantPeer Change what the peer may do here, from its next request on. What is left away stays.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
+	GrantPeer(ctx context.Context, peer string, params *GrantPeerParams, body GrantPeerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemovePeerWithBody End the pairing at once. Its connections are closed and its name is free.
+	//
+	// Dispatches at the peer that have not ended can only be shown, from what is on record here, and abandoned. Workers of the peer's Dispatches go on here, but nothing that they report is taken. Removing again changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
+	RemovePeerWithBody(ctx context.Context, peer string, params *RemovePeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemovePeer End the pairing at once. Its connections are closed and its name is free.
+	//
+	// Dispatches at the peer that have not ended can only be shown, from what is on record here, and abandoned. Workers of the peer's Dispatches go on here, but nothing that they report is taken. Removing again changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
+	RemovePeer(ctx context.Context, peer string, params *RemovePeerParams, body RemovePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListQuestions Questions of workers, newest first.
 	//
@@ -5110,6 +5374,21 @@ func (c *Client) SendMessages(ctx context.Context, params *SendMessagesParams, b
 	return c.Client.Do(req)
 }
 
+// ListInvites All invites, the newest first. A code is never listed.
+//
+// Corresponds with GET /v1/pairing/invites (the `ListInvites` operationId).
+func (c *Client) ListInvites(ctx context.Context, params *ListInvitesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListInvitesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateInviteWithBody Offer to pair. The code is shown once; a replay shows it again while it is open.
 //
 // Takes any type of body and a specified content type.
@@ -5134,6 +5413,40 @@ func (c *Client) CreateInviteWithBody(ctx context.Context, params *CreateInviteP
 // Corresponds with POST /v1/pairing/invites (the `CreateInvite` operationId).
 func (c *Client) CreateInvite(ctx context.Context, params *CreateInviteParams, body CreateInviteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateInviteRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeInviteWithBody Take an open invite back. One that was used, burned or has expired is invite_expired.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/pairing/invites/{invite}/revoke (the `RevokeInvite` operationId).
+func (c *Client) RevokeInviteWithBody(ctx context.Context, invite string, params *RevokeInviteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeInviteRequestWithBody(c.Server, invite, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeInvite Take an open invite back. One that was used, burned or has expired is invite_expired.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/pairing/invites/{invite}/revoke (the `RevokeInvite` operationId).
+func (c *Client) RevokeInvite(ctx context.Context, invite string, params *RevokeInviteParams, body RevokeInviteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeInviteRequest(c.Server, invite, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5198,6 +5511,112 @@ func (c *Client) AddPeer(ctx context.Context, params *AddPeerParams, body AddPee
 // Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 func (c *Client) GetPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetPeerRequest(c.Server, peer)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdatePeerWithBody Give the peer another name here, or other addresses. Its key and its store stay pinned.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/peers/{peer} (the `UpdatePeer` operationId).
+func (c *Client) UpdatePeerWithBody(ctx context.Context, peer string, params *UpdatePeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePeerRequestWithBody(c.Server, peer, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdatePeer Give the peer another name here, or other addresses. Its key and its store stay pinned.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/peers/{peer} (the `UpdatePeer` operationId).
+func (c *Client) UpdatePeer(ctx context.Context, peer string, params *UpdatePeerParams, body UpdatePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdatePeerRequest(c.Server, peer, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantPeerWithBody Change what the peer may do here, from its next request on. What is left away stays.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
+func (c *Client) GrantPeerWithBody(ctx context.Context, peer string, params *GrantPeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantPeerRequestWithBody(c.Server, peer, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantPeer Change what the peer may do here, from its next request on. What is left away stays.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
+func (c *Client) GrantPeer(ctx context.Context, peer string, params *GrantPeerParams, body GrantPeerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantPeerRequest(c.Server, peer, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemovePeerWithBody End the pairing at once. Its connections are closed and its name is free.
+//
+// Dispatches at the peer that have not ended can only be shown, from what is on record here, and abandoned. Workers of the peer's Dispatches go on here, but nothing that they report is taken. Removing again changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
+func (c *Client) RemovePeerWithBody(ctx context.Context, peer string, params *RemovePeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemovePeerRequestWithBody(c.Server, peer, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemovePeer End the pairing at once. Its connections are closed and its name is free.
+//
+// Dispatches at the peer that have not ended can only be shown, from what is on record here, and abandoned. Workers of the peer's Dispatches go on here, but nothing that they report is taken. Removing again changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
+func (c *Client) RemovePeer(ctx context.Context, peer string, params *RemovePeerParams, body RemovePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemovePeerRequest(c.Server, peer, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7351,6 +7770,64 @@ func NewSendMessagesRequestWithBody(server string, params *SendMessagesParams, c
 	return req, nil
 }
 
+// NewListInvitesRequest constructs an http.Request for the ListInvites method
+func NewListInvitesRequest(server string, params *ListInvitesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/pairing/invites")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewCreateInviteRequest calls the generic CreateInvite builder with application/json body
 func NewCreateInviteRequest(server string, params *CreateInviteParams, body CreateInviteJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -7372,6 +7849,66 @@ func NewCreateInviteRequestWithBody(server string, params *CreateInviteParams, c
 	}
 
 	operationPath := fmt.Sprintf("/v1/pairing/invites")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewRevokeInviteRequest calls the generic RevokeInvite builder with application/json body
+func NewRevokeInviteRequest(server string, invite string, params *RevokeInviteParams, body RevokeInviteJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRevokeInviteRequestWithBody(server, invite, params, "application/json", bodyReader)
+}
+
+// NewRevokeInviteRequestWithBody constructs an http.Request for the RevokeInvite method, with any body, and a specified content type
+func NewRevokeInviteRequestWithBody(server string, invite string, params *RevokeInviteParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "invite", invite, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/pairing/invites/%s/revoke", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -7513,6 +8050,186 @@ func NewGetPeerRequest(server string, peer string) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdatePeerRequest calls the generic UpdatePeer builder with application/json body
+func NewUpdatePeerRequest(server string, peer string, params *UpdatePeerParams, body UpdatePeerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdatePeerRequestWithBody(server, peer, params, "application/json", bodyReader)
+}
+
+// NewUpdatePeerRequestWithBody constructs an http.Request for the UpdatePeer method, with any body, and a specified content type
+func NewUpdatePeerRequestWithBody(server string, peer string, params *UpdatePeerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "peer", peer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/peers/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewGrantPeerRequest calls the generic GrantPeer builder with application/json body
+func NewGrantPeerRequest(server string, peer string, params *GrantPeerParams, body GrantPeerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGrantPeerRequestWithBody(server, peer, params, "application/json", bodyReader)
+}
+
+// NewGrantPeerRequestWithBody constructs an http.Request for the GrantPeer method, with any body, and a specified content type
+func NewGrantPeerRequestWithBody(server string, peer string, params *GrantPeerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "peer", peer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/peers/%s/grants", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewRemovePeerRequest calls the generic RemovePeer builder with application/json body
+func NewRemovePeerRequest(server string, peer string, params *RemovePeerParams, body RemovePeerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRemovePeerRequestWithBody(server, peer, params, "application/json", bodyReader)
+}
+
+// NewRemovePeerRequestWithBody constructs an http.Request for the RemovePeer method, with any body, and a specified content type
+func NewRemovePeerRequestWithBody(server string, peer string, params *RemovePeerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "peer", peer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/peers/%s/remove", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
 	}
 
 	return req, nil
@@ -9848,6 +10565,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/messages:batch (the `SendMessages` operationId).
 	SendMessagesWithResponse(ctx context.Context, params *SendMessagesParams, body SendMessagesJSONRequestBody, reqEditors ...RequestEditorFn) (*SendMessagesResponse, error)
 
+	// ListInvitesWithResponse All invites, the newest first. A code is never listed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/pairing/invites (the `ListInvites` operationId).
+	ListInvitesWithResponse(ctx context.Context, params *ListInvitesParams, reqEditors ...RequestEditorFn) (*ListInvitesResponse, error)
+
 	// CreateInviteWithBodyWithResponse Offer to pair. The code is shown once; a replay shows it again while it is open.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -9861,6 +10585,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/pairing/invites (the `CreateInvite` operationId).
 	CreateInviteWithResponse(ctx context.Context, params *CreateInviteParams, body CreateInviteJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateInviteResponse, error)
+
+	// RevokeInviteWithBodyWithResponse Take an open invite back. One that was used, burned or has expired is invite_expired.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/pairing/invites/{invite}/revoke (the `RevokeInvite` operationId).
+	RevokeInviteWithBodyWithResponse(ctx context.Context, invite string, params *RevokeInviteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeInviteResponse, error)
+
+	// RevokeInviteWithResponse Take an open invite back. One that was used, burned or has expired is invite_expired.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/pairing/invites/{invite}/revoke (the `RevokeInvite` operationId).
+	RevokeInviteWithResponse(ctx context.Context, invite string, params *RevokeInviteParams, body RevokeInviteJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeInviteResponse, error)
 
 	// ListPeersWithResponse All peers.
 	//
@@ -9889,6 +10627,52 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 	GetPeerWithResponse(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*GetPeerResponse, error)
+
+	// UpdatePeerWithBodyWithResponse Give the peer another name here, or other addresses. Its key and its store stay pinned.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/peers/{peer} (the `UpdatePeer` operationId).
+	UpdatePeerWithBodyWithResponse(ctx context.Context, peer string, params *UpdatePeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePeerResponse, error)
+
+	// UpdatePeerWithResponse Give the peer another name here, or other addresses. Its key and its store stay pinned.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/peers/{peer} (the `UpdatePeer` operationId).
+	UpdatePeerWithResponse(ctx context.Context, peer string, params *UpdatePeerParams, body UpdatePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePeerResponse, error)
+
+	// GrantPeerWithBodyWithResponse Change what the peer may do here, from its next request on. What is left away stays.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
+	GrantPeerWithBodyWithResponse(ctx context.Context, peer string, params *GrantPeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantPeerResponse, error)
+
+	// GrantPeerWithResponse Change what the peer may do here, from its next request on. What is left away stays.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
+	GrantPeerWithResponse(ctx context.Context, peer string, params *GrantPeerParams, body GrantPeerJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantPeerResponse, error)
+
+	// RemovePeerWithBodyWithResponse End the pairing at once. Its connections are closed and its name is free.
+	//
+	// Dispatches at the peer that have not ended can only be shown, from what is on record here, and abandoned. Workers of the peer's Dispatches go on here, but nothing that they report is taken. Removing again changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
+	RemovePeerWithBodyWithResponse(ctx context.Context, peer string, params *RemovePeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemovePeerResponse, error)
+
+	// RemovePeerWithResponse End the pairing at once. Its connections are closed and its name is free.
+	//
+	// Dispatches at the peer that have not ended can only be shown, from what is on record here, and abandoned. Workers of the peer's Dispatches go on here, but nothing that they report is taken. Removing again changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
+	RemovePeerWithResponse(ctx context.Context, peer string, params *RemovePeerParams, body RemovePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*RemovePeerResponse, error)
 
 	// ListQuestionsWithResponse Questions of workers, newest first.
 	//
@@ -11444,6 +12228,54 @@ func (r SendMessagesResponse) ContentType() string {
 	return ""
 }
 
+type ListInvitesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InvitePage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListInvitesResponse) GetJSON200() *InvitePage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListInvitesResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListInvitesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListInvitesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListInvitesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListInvitesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateInviteResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11486,6 +12318,54 @@ func (r CreateInviteResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateInviteResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RevokeInviteResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InviteRevoked
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RevokeInviteResponse) GetJSON200() *InviteRevoked {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RevokeInviteResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeInviteResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeInviteResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeInviteResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeInviteResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11637,6 +12517,150 @@ func (r GetPeerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetPeerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdatePeerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PeerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdatePeerResponse) GetJSON200() *PeerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r UpdatePeerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdatePeerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdatePeerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdatePeerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdatePeerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GrantPeerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PeerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GrantPeerResponse) GetJSON200() *PeerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GrantPeerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GrantPeerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GrantPeerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GrantPeerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GrantPeerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemovePeerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PeerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RemovePeerResponse) GetJSON200() *PeerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RemovePeerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemovePeerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemovePeerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemovePeerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemovePeerResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13902,6 +14926,19 @@ func (c *ClientWithResponses) SendMessagesWithResponse(ctx context.Context, para
 	return ParseSendMessagesResponse(rsp)
 }
 
+// ListInvitesWithResponse All invites, the newest first. A code is never listed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/pairing/invites (the `ListInvites` operationId).
+func (c *ClientWithResponses) ListInvitesWithResponse(ctx context.Context, params *ListInvitesParams, reqEditors ...RequestEditorFn) (*ListInvitesResponse, error) {
+	rsp, err := c.ListInvites(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListInvitesResponse(rsp)
+}
+
 // CreateInviteWithBodyWithResponse Offer to pair. The code is shown once; a replay shows it again while it is open.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -13926,6 +14963,32 @@ func (c *ClientWithResponses) CreateInviteWithResponse(ctx context.Context, para
 		return nil, err
 	}
 	return ParseCreateInviteResponse(rsp)
+}
+
+// RevokeInviteWithBodyWithResponse Take an open invite back. One that was used, burned or has expired is invite_expired.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/pairing/invites/{invite}/revoke (the `RevokeInvite` operationId).
+func (c *ClientWithResponses) RevokeInviteWithBodyWithResponse(ctx context.Context, invite string, params *RevokeInviteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeInviteResponse, error) {
+	rsp, err := c.RevokeInviteWithBody(ctx, invite, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeInviteResponse(rsp)
+}
+
+// RevokeInviteWithResponse Take an open invite back. One that was used, burned or has expired is invite_expired.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/pairing/invites/{invite}/revoke (the `RevokeInvite` operationId).
+func (c *ClientWithResponses) RevokeInviteWithResponse(ctx context.Context, invite string, params *RevokeInviteParams, body RevokeInviteJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeInviteResponse, error) {
+	rsp, err := c.RevokeInvite(ctx, invite, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeInviteResponse(rsp)
 }
 
 // ListPeersWithResponse All peers.
@@ -13978,6 +15041,88 @@ func (c *ClientWithResponses) GetPeerWithResponse(ctx context.Context, peer stri
 		return nil, err
 	}
 	return ParseGetPeerResponse(rsp)
+}
+
+// UpdatePeerWithBodyWithResponse Give the peer another name here, or other addresses. Its key and its store stay pinned.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/peers/{peer} (the `UpdatePeer` operationId).
+func (c *ClientWithResponses) UpdatePeerWithBodyWithResponse(ctx context.Context, peer string, params *UpdatePeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdatePeerResponse, error) {
+	rsp, err := c.UpdatePeerWithBody(ctx, peer, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePeerResponse(rsp)
+}
+
+// UpdatePeerWithResponse Give the peer another name here, or other addresses. Its key and its store stay pinned.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/peers/{peer} (the `UpdatePeer` operationId).
+func (c *ClientWithResponses) UpdatePeerWithResponse(ctx context.Context, peer string, params *UpdatePeerParams, body UpdatePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdatePeerResponse, error) {
+	rsp, err := c.UpdatePeer(ctx, peer, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdatePeerResponse(rsp)
+}
+
+// GrantPeerWithBodyWithResponse Change what the peer may do here, from its next request on. What is left away stays.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
+func (c *ClientWithResponses) GrantPeerWithBodyWithResponse(ctx context.Context, peer string, params *GrantPeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantPeerResponse, error) {
+	rsp, err := c.GrantPeerWithBody(ctx, peer, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantPeerResponse(rsp)
+}
+
+// GrantPeerWithResponse Change what the peer may do here, from its next request on. What is left away stays.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
+func (c *ClientWithResponses) GrantPeerWithResponse(ctx context.Context, peer string, params *GrantPeerParams, body GrantPeerJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantPeerResponse, error) {
+	rsp, err := c.GrantPeer(ctx, peer, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantPeerResponse(rsp)
+}
+
+// RemovePeerWithBodyWithResponse End the pairing at once. Its connections are closed and its name is free.
+//
+// Dispatches at the peer that have not ended can only be shown, from what is on record here, and abandoned. Workers of the peer's Dispatches go on here, but nothing that they report is taken. Removing again changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
+func (c *ClientWithResponses) RemovePeerWithBodyWithResponse(ctx context.Context, peer string, params *RemovePeerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RemovePeerResponse, error) {
+	rsp, err := c.RemovePeerWithBody(ctx, peer, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemovePeerResponse(rsp)
+}
+
+// RemovePeerWithResponse End the pairing at once. Its connections are closed and its name is free.
+//
+// Dispatches at the peer that have not ended can only be shown, from what is on record here, and abandoned. Workers of the peer's Dispatches go on here, but nothing that they report is taken. Removing again changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
+func (c *ClientWithResponses) RemovePeerWithResponse(ctx context.Context, peer string, params *RemovePeerParams, body RemovePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*RemovePeerResponse, error) {
+	rsp, err := c.RemovePeer(ctx, peer, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemovePeerResponse(rsp)
 }
 
 // ListQuestionsWithResponse Questions of workers, newest first.
@@ -15500,6 +16645,39 @@ func ParseSendMessagesResponse(rsp *http.Response) (*SendMessagesResponse, error
 	return response, nil
 }
 
+// ParseListInvitesResponse parses an HTTP response from a ListInvitesWithResponse call
+func ParseListInvitesResponse(rsp *http.Response) (*ListInvitesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListInvitesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InvitePage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateInviteResponse parses an HTTP response from a CreateInviteWithResponse call
 func ParseCreateInviteResponse(rsp *http.Response) (*CreateInviteResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15520,6 +16698,39 @@ func ParseCreateInviteResponse(rsp *http.Response) (*CreateInviteResponse, error
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRevokeInviteResponse parses an HTTP response from a RevokeInviteWithResponse call
+func ParseRevokeInviteResponse(rsp *http.Response) (*RevokeInviteResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeInviteResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InviteRevoked
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
@@ -15622,6 +16833,105 @@ func ParseGetPeerResponse(rsp *http.Response) (*GetPeerResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest PeerDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdatePeerResponse parses an HTTP response from a UpdatePeerWithResponse call
+func ParseUpdatePeerResponse(rsp *http.Response) (*UpdatePeerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdatePeerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PeerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGrantPeerResponse parses an HTTP response from a GrantPeerWithResponse call
+func ParseGrantPeerResponse(rsp *http.Response) (*GrantPeerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GrantPeerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PeerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemovePeerResponse parses an HTTP response from a RemovePeerWithResponse call
+func ParseRemovePeerResponse(rsp *http.Response) (*RemovePeerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemovePeerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PeerResult
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -16984,9 +18294,15 @@ type ServerInterface interface {
 	// SendMessages Send up to 100 messages at once, all of them or none, in this order.
 	// (POST /v1/messages:batch)
 	SendMessages(w http.ResponseWriter, r *http.Request, params SendMessagesParams)
+	// ListInvites All invites, the newest first. A code is never listed.
+	// (GET /v1/pairing/invites)
+	ListInvites(w http.ResponseWriter, r *http.Request, params ListInvitesParams)
 	// CreateInvite Offer to pair. The code is shown once; a replay shows it again while it is open.
 	// (POST /v1/pairing/invites)
 	CreateInvite(w http.ResponseWriter, r *http.Request, params CreateInviteParams)
+	// RevokeInvite Take an open invite back. One that was used, burned or has expired is invite_expired.
+	// (POST /v1/pairing/invites/{invite}/revoke)
+	RevokeInvite(w http.ResponseWriter, r *http.Request, invite string, params RevokeInviteParams)
 	// ListPeers All peers.
 	// (GET /v1/peers)
 	ListPeers(w http.ResponseWriter, r *http.Request)
@@ -16996,6 +18312,15 @@ type ServerInterface interface {
 	// GetPeer One peer, by id or name, and its link.
 	// (GET /v1/peers/{peer})
 	GetPeer(w http.ResponseWriter, r *http.Request, peer string)
+	// UpdatePeer Give the peer another name here, or other addresses. Its key and its store stay pinned.
+	// (PATCH /v1/peers/{peer})
+	UpdatePeer(w http.ResponseWriter, r *http.Request, peer string, params UpdatePeerParams)
+	// GrantPeer Change what the peer may do here, from its next request on. What is left away stays.
+	// (PATCH /v1/peers/{peer}/grants)
+	GrantPeer(w http.ResponseWriter, r *http.Request, peer string, params GrantPeerParams)
+	// RemovePeer End the pairing at once. Its connections are closed and its name is free.
+	// (POST /v1/peers/{peer}/remove)
+	RemovePeer(w http.ResponseWriter, r *http.Request, peer string, params RemovePeerParams)
 	// ListQuestions Questions of workers, newest first.
 	// (GET /v1/questions)
 	ListQuestions(w http.ResponseWriter, r *http.Request, params ListQuestionsParams)
@@ -18053,6 +19378,52 @@ func (siw *ServerInterfaceWrapper) SendMessages(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// ListInvites operation middleware
+func (siw *ServerInterfaceWrapper) ListInvites(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListInvitesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListInvites(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // CreateInvite operation middleware
 func (siw *ServerInterfaceWrapper) CreateInvite(w http.ResponseWriter, r *http.Request) {
 
@@ -18085,6 +19456,56 @@ func (siw *ServerInterfaceWrapper) CreateInvite(w http.ResponseWriter, r *http.R
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CreateInvite(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RevokeInvite operation middleware
+func (siw *ServerInterfaceWrapper) RevokeInvite(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "invite" -------------
+	var invite string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "invite", chi.URLParam(r, "invite"), &invite, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "invite", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RevokeInviteParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RevokeInvite(w, r, invite, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -18166,6 +19587,156 @@ func (siw *ServerInterfaceWrapper) GetPeer(w http.ResponseWriter, r *http.Reques
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPeer(w, r, peer)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdatePeer operation middleware
+func (siw *ServerInterfaceWrapper) UpdatePeer(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "peer" -------------
+	var peer string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "peer", chi.URLParam(r, "peer"), &peer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "peer", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdatePeerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdatePeer(w, r, peer, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GrantPeer operation middleware
+func (siw *ServerInterfaceWrapper) GrantPeer(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "peer" -------------
+	var peer string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "peer", chi.URLParam(r, "peer"), &peer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "peer", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GrantPeerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GrantPeer(w, r, peer, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RemovePeer operation middleware
+func (siw *ServerInterfaceWrapper) RemovePeer(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "peer" -------------
+	var peer string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "peer", chi.URLParam(r, "peer"), &peer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "peer", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RemovePeerParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RemovePeer(w, r, peer, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -20159,7 +21730,22 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/peers/{peer}", wrapper.GetPeer)
 	})
 	r.Group(func(r chi.Router) {
+		r.Patch(options.BaseURL+"/v1/peers/{peer}", wrapper.UpdatePeer)
+	})
+	r.Group(func(r chi.Router) {
+		r.Patch(options.BaseURL+"/v1/peers/{peer}/grants", wrapper.GrantPeer)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/peers/{peer}/remove", wrapper.RemovePeer)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/pairing/invites", wrapper.ListInvites)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/pairing/invites", wrapper.CreateInvite)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/pairing/invites/{invite}/revoke", wrapper.RevokeInvite)
 	})
 
 	return r
@@ -20170,287 +21756,301 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7H3vcttGlu+rdPHeqiS7sCQ7iScrfbjXTjwT30nirOzZfEhSrCZwKPYI7EbQDVFcl6rmaebB5klu9Tnd",
-	"QANsgCAFyc7szIeJRYLof6fP//M772epWhdKgjR6dv5+VvCSr8FAiX+9kHoD5U9cmO/f2r8z0GkpCiOU",
-	"nJ3PvlUblit5xYxiGy4M44atlTYXLIMlr3LDnp/Z/yXsjCmZb1mu1LU+mSUzYX/+WwXldpbMJF/D7Hxm",
-	"3zBf61ky0+kK1tyOt1TlmpvZ+UxI8/yLWTJb81uxrtazc/fm2VpI+uAsmZltAfQsXEE5u0tmt0+u1BP7",
-	"8RN9LYonCmfO8yeFsg+Vs/MlzzXcJbOX6vZHu/LdRZaVPP+lOjv7PBUZ/hcSlgldcJOuOl8wVbKNKq+h",
-	"7HzhV1xws2oWvFC3s2RWwm+VKCGbnZuygnDxa377Hcgrs5qdf9WsTptSyKvZ3V0y+7oqtSp3pyzh1sxT",
-	"/JKpJTMrYAW/AraApSqhb//pB7OeGXz59FlsCt+4nag3L7JOv1tjF/v8i9hIrzNYF8qATLd/hm3knOC3",
-	"+T/+9nfGZcaePWfpipc8tXRcr3cFPIOymVfwxif2lQdN5zuxFqZecGcrc/yy8z4i02cton26S7R3yex7",
-	"0JpfwdCerumR+23pZSWHxigreb/3vwWthRocQ9MjY8d59uVXuHv+76exYd9xfT00puH6+n4LewflWkie",
-	"D47inrnfSMez3rPH47N2nsj2eljoD3yNvFFklh1xyUQG0gizPYkzRuKh99m4O/tbXSipAeXYj6Va5IBT",
-	"S5U0IPHq8qLIRcrtLE8LeuLf/6rtlN8HQ/3vEpaz89n/Om0E5Sl9q0/9e3HE9qJ/WnHDNiAN25RKXiXI",
-	"mDb2Q6NYpphl0ie4d+5lKG+v3NSKUhVQGkHTX1QiN3OBE3NLXSiVA5dWyKW50pDNF5DySkOEM3IDc2RJ",
-	"kNlj+K1Shs/hdsUrbSCb+e372e9fMpNVns9+PUB+ujlU0oh8dwZvDS+NZrwEVsKy0pAxfNKKJmmJoKa/",
-	"jBt4YsQaRs2qOfJDpqrWRQ40s/ddyrGniPdnvlYZRB9YC63tP3dW+dNqy4RhKZdSGbYAZhd6Msn22skg",
-	"JQgDax2dlvuAlyXf2r/pLkUeLEp1Fb2mLxZa5ZWBC2bnxzYrKMEuSGjm1jzNYm6g1G73I1dGGM3cEyxV",
-	"67W9NkUppNGteRl8VjO71ddSbeQUc7sLWc7PtIVJc/v8OXSIpNnShjhaZNa5Hjs39tf69NTir5Aae0rI",
-	"CV7deE6VZYKm/GPAGHDSSYdXZNzw3a19twL2/96++YH2zWqEK6Wu2ZUyJ8Tta4l69sVXX/7hebJLN+An",
-	"s/tmiQx+Wb83YVzjH9yu4hPNvv7uNVtxzUR3OMu898nz8EhoEsMbdgm6yiNc1Ouhc5FFL8a1kFkPUeLC",
-	"qgUzdtOEYUtVXjBlVlDaf1oiXLWuR9/0wym4AXvX8qPV73YWgTvaZgVDAooESow9NDZCsxmT3Rw3y/Yw",
-	"vSt9ByiH4msdvcJ1Zbjn6kM/+N4/F530LHhRdMJoEUfmWn9+fwZJ75o7Hb9FrvcSIpH3BeRfgq7WMHc8",
-	"t+ciWOVRMyXxhnPJeHlVra2ScwOpsZcC1oXZMiVTy6JRgNBzuCTU90ZLMLMqgWd907VKQjZXlYkpRZ2T",
-	"DVYevtbv9Cy25eEIO5sTpYwqE+ZSbSK0kfZqG9y01O9d9Sei4LRegOrsrYm+/AoklPWd2NHxd90lVs6m",
-	"ouB55HXdy2J3xS0s/GFr1Ng2vbT8r49FH36H6WhyYoltgn0jAbkz8HTF3MkmTEhLmKJkqsw6FDk04luQ",
-	"xtnlu7Ta2Rs/oz2s5KWQmVMk27uQKmmprZwbdQ0RPWmzSuf/+NvfnT6Ed41Lkkb+pyhtDb8GydQNlAnT",
-	"AExDWoKZa8MNTKLJHUxgZSX77nNrclHduuYnUjHcmQu2EWa1gjw7Z9x53j7RLF2JPGOXlUzYZqU0NJsi",
-	"NOmKbLFFPdPb6JYKQFrr9ufZEmSKRpF/d3B2PXfBraq1H0n3FGMU8PUK0usD9TtOv2hvzzeQixsot9bE",
-	"Norx1C4zh+wK2FKU+mCtK3EurNBz9eUexxV9omNnB5L8FNfWtoAbKMkQFpqVYKpSkpk06h66O/jODn6H",
-	"i3pNP3v6fFeCeFfHFB6O+OH1MbLgBCaS3imXKeR5+LqWE0BJCciO57nSpu+hSoZfBWeXOQqaWtsYr6r2",
-	"ctfkSLFQ5Hzbt10DjGhQsSCaEvJqvoCVsxf28r0+dhHuebBh/pyCNewMm7QprK2sNKSySxd7ZNLXpOC0",
-	"T+0Ala3z9zdkJ+/ej6WwnDUqB1RVpnHPxQ3PK9ivmtC7/eP1G2PL9eGLiAwugRvI5vdW0PZZnXAjMity",
-	"prl1cCvMPG25rn6uCfGI9y1JRyGeludvlrPzn4fv4B/9L+5+Tfr8O2oj0XKuZMZUZRhf4P8zXaUpaIzY",
-	"jJ6hqkyq1hNtXwlch5r6/d5lyu1cLSd625DmVN6Q6TmswOJT+Lwx+RjSntz1Wit3QxP1d/ItPmyZCtfX",
-	"8bUPelf8z5KG4XrN1x1zcEb1LibhzW/tVUNqQ5zka/z1oT67cjsvqx73vpA4xq5aVQoDFNwtga8XOTAh",
-	"jcJPvGJ7Uf9LYwQ+8FAFI0g1t+KlR1JCoUoyr7yKLCSFrldCG1VudxVkSxL24Sc3vJR8bRf5c71Dl/TC",
-	"1+4lnY+/9e/s3KDDtFdLxqryut+e0BmFIsjRTSZTVXRSGFoxiiNzEYyKWHKULfDDi+9fJSz44//++OrV",
-	"JVNlfXznr7/p+Gmfnx3mOTVqkG6/AcMpdBN3mo69tfadamEv0yiN7U3wKE44BVHs9flhPOnSPdvHBWbt",
-	"iTQvH9qGuNPVv/IAbTbcj8f1vQaT3e9/bTPb4I5ru8U0nRJ4tiXuWZp5JdGExr9VUdAj9p/hN1aOQ4YK",
-	"6JIL0kTxcfwXX3CZKQkx0zqZvVoXZruXge6s5FVZqvJrp/k0nOqG5yKbezclxpvpo7+SBKC9mbtPnbCo",
-	"t9NeOZEv1O2crxfiqlKVrkVF+BS6jueVTJVciquKPixyLoMXr7gJ/vLTIOcAypa5Ws51qgoInQfBIKoU",
-	"V0LOl6pciCzDXxWAj9yoa3zC8uq5VGZ+VXJJod2CC7ux86JUajlfC712d8M+hhqYW3P4N4rO8INasoYf",
-	"emdp6zO3XeFnv1Wg0QAJP9zwm/YvcSmtSTjW1/6ZKq9NCcFP50rOa9ldb0D4fOe9LuWk9ZndZdCm9ZmQ",
-	"N8K050jH3JqkKkTa2RWzUhl+xPNcbSB8f7D/9R7jteKLHPyHqKUEpMJzvIHzhRuhpo3aVaUNz2HuzUln",
-	"LUI5h1uh0Q/p3NuWPHORmvBEheSpETcQ7ni9y+F8/ZeLSm/JI452ldv88FE8ynTFJZmm+KeV6tD9MKso",
-	"AQOak/KpIcGjbpzmA1NySVI0vB7uJtcLC2mdr2GOor1LQhiuaEbPSi4ksTQk0HoD8a+ly+fBP8pKhk+W",
-	"oEVW8RzN9xWk18ikw0ms+e3cngqKIz0vgaerFnHAbeGW4kiv+cCtrfmgKCFVkvjjvGaxRql5zkvMC6uk",
-	"rgqrUkE2X0Mm+BxZZjJbKW1aTCQXS0i3aR7SXMoLvhC5PYjgRXayQTJJs28+4a2EnG/nPsGklgF26Uhl",
-	"O2tfVNkVmPBZFG0+b2qtDO601efmleQ3XOTuqqyqRXhclr4sM1pa2VnLeu3/dqp7LaNiguePga3byYzI",
-	"tWLoVtCYwcQ8uSgJn2hW8G2uOPow23rDysq55XK88fyt+8HdIaYhyox56n3JXvalqMEnsxuhck6nFe5g",
-	"bAfoTY0RHPXBMxzJKsvB6yKhb/86veIlZPHEAXwC95TCF++4vtYuRMP8RWXoDoOMGaXiBowbqPYcdeet",
-	"NL4tc9O3fASzkc7ZlTCfaLbY+gh/gkq3GxyjCS61xO/qqlrUZD+wh7Tp9nLWPtcuSeUuY2J9Eg2VdN6j",
-	"4xuI3v16SaoyWmR1Kga+4rCY6w2UYikgmy+2IS3tXTX+bjue0P8Lx0md4n9g9pBYbudl7Xj3cyy41m2N",
-	"0yfjRAM4Owrkn6zOpCMxSX47p5XruOvcKh0H+klvoFy0f9LSu53STfzkdhvd8cEIJL3fTy1prSFmBnzb",
-	"MKpO5uHWgB4dPQYNsseNoFf82ZfPI9Y43PIMUrHmuU8eWKqScbYUORLyWlG2l2TPv2Dfi5f7k2z8PBI3",
-	"+3rw6MqBl2YB/NA0q0o7S7EnW8juNgZhU6UNs+KDl4nP0mVfsD+Ll4xrzMkKVuTm1fazWUvl5JJvvq9z",
-	"vvdeFlNWEMQqlrEqAZzqNUChA4bHlqVasysl5BVTsvGCSCUhZINFqdaFQT2uxGumZMMgrHEhYeS1qw+g",
-	"N5T2sB74QR8ij3sLnJMq7iyYMvA1sadgwI3cF6MKolL7fAnfVou3hptKxzIaqihvbXwVc2u7jGQ04Q6P",
-	"SzoY+6i1v/SRMT09879PdtYVzDm2c1a87obIgJuqPDTtdynkFZSYMBt93qrNPXGE3oxhlElTxMLICIRC",
-	"kT9xxIHQL3omXJV5PE7YJBgPU7nbjMRn+vof0qvbmxnMpb2QpDmp1lbtHvTu6D7WGyeL19n3jdexTRwi",
-	"20MXTWLEsz26gn1VdHQ0Qo+KZ6DjY76rFwX+6y/O/iOWZNxMOyjrqImb92jBpcqtjiA0Jenya9CN6CKh",
-	"1NLh1RqG1dmOzld7+p+O8vSvK1O1cugCPciYPBqV+KZVMTkcb/jq+RfdeTzFP8ekrdCx9glb8jxEhHCW",
-	"laD1odyoG4m+T2C7ECXo+/OgfQzyqjYDhmS2Mxbual/NyKw2T4IVmSreobM3xawZxW1qEhxJl1EFe1Wv",
-	"J3bDj0mr2fBSeifJWDqIrmVfJsp34gYk6JZx5GQp3ArvzyB7tdeh4VWrXbtGZdvozCfL+7CKdJwzD6dh",
-	"O2fSgGmhQWZQMm4MetFcGminDmEaA6KEIt/OKXL5wDkMv43WCHgOPTZmtfCh8l2K3E0mv89Swi3ZofsD",
-	"MhiHEtXtnjg6wgHd65t1JkTGDc20k9vrw/Ob1qLu2J1zU3vpA74HiPxjrZ63ILNOIqcTbP7PPdxkULF2",
-	"g7yR+TZifPh4ScBhfqugooiemWOWUpOmB5Gsu0o2X0b1iIb/jLQAuxlIbbU2EyF5TxYybqrJgxiSH25g",
-	"X/HwDqOTXsbbsdI7qfwdp/sFFRJvfVq/qyv2LNE7M7DYbcU103ADJc/ZN7VdFsmIjqgKOej5WmXoEj1a",
-	"k316FipnTVKrfbtREnZq3GOvo5PsVaefnj374mB1Okida293Hb9PGDlTmSpZmFUajPz5s+QAIfbHEuCJ",
-	"5fKNL+w5OcM2K5BsUwpj7H+FWanKsM1KGGC64FjikDHQKS/o8B7GY0bZTnOsRx91zI0fuuPfl1t07t17",
-	"ndOsa1A0Nvl1+25ES4rufViNQVOxpNWDp3LBLOfgRpWUvdYmvAgmiovHj7pQXlR7zh9wlyBnwSrQlcgs",
-	"6bv8QcwAseeT+7wiH+WLCYDaTfww5DpVMKSVKGa/HWD678ZuXF1cN3oHm+QMHwZJlTSlyoNvsHaa8ldE",
-	"2qP1B3ZNW/rsKQpwgfhRDtLm2SBPP7Ztb9rZcF3ntpVYaxc2abzrPoLBF+4fQ4HrqZO+c67NXFWmqMwH",
-	"SBLG0R0f/gCjC9mKoucqxVyEqrDaUd8J9JfcUAriB8m2LkqVOgN6SPmsDe275pKJnni9r+dXG+nQXISx",
-	"2hX+CmuC7d9ff/eaaS6yaFJAT+Ds5XYn7E5x/xDXoeaesQ2aLEw2sXKNFNWcRhLe+Z27tkP+7dk5Sguv",
-	"fJTl4Pt6AATKdCVuehMyMIeCCc2uUM1Gp6rQVK+34ZpdQ2H8uYPM4vkYU0as9tXPLHmeL3h6PZ+ydgNN",
-	"v4MCFUWpbkQ2FQLAwSUddeqL51tNjlyQuxdPWKH0Op941xcBisb16hcfwGOc2/2wKpDOnaoDzZGVNdcg",
-	"nN24tBS6OB7eK1LC9EbmW9Ta/U0JS4jHe4+awzl0as0vx0yufvqg6U3g422H0R157tJacG+CCpzw9iUB",
-	"LqHXHbtXPphxPzd8FxBDl4h78BNMWcmUm7i62NWa7UvCnwzMpHX67bn4zMoYc6bid8yHoSpQFkTkMXFN",
-	"qzWgBxhZdQ5Lg+V1S1WSnBb/DXGGfbD3rlnDo2YvuGrxGqejt6C5z0nYnlQyazJZe94dPcaN7C8ctYQJ",
-	"Mpun5nZPehCULv0Gryx59lGRekiPfpPYG0qLOgWcFA9Ku6bSN4xvY555THg07s9dD4hLFF3xpsw/VBfJ",
-	"xjthr5d2lQlCp6k1YDbmmov8HFHyEEntSkj7dYNfukvB+9SEXo/UO3skbUXWzezhnExDcZBQAY+4aq5B",
-	"zquiJ7Y8XaFkM41g0Bb1tP3iTQQipP89l2eyYqvwQn7c9VY/QhQ86sjo+mSxyolj4sckGWFBSB80lcpb",
-	"ym07gaNOuIhqt93Ie83qCiD4HXuaTQHVWt30sLpJk5e6Katu8XUmUp2Z1I7shzF/3JT6bJri5iBNaU+4",
-	"zxLjiyz7SJJ7vAPrsErfh8vU8ZR62HxQiY1JGZectAAScoESoEXWI9Rcglvoyz774qvD6n4dQVFCW6/H",
-	"wJJCXwmwd4ntgFRJSM0H8WyhjwTKciq9UpuWl/6er+pk+tSOwwaMJeqGd2ah1b/C32eiJN2jhBsoNex3",
-	"4Nf4XvXr/ApbO5e0jzBGFQXsN9RRosX42cw5U/vILS79J7cZ7FTGaxK0mj3GLb1ynLCfEunuvscxmG/1",
-	"I8Yc0oOhK1ra2rC1Y/+jmZJMqk2rLGlfJLEdS98VHcPFGC4H4MMVYtwNbPeDVz1ANGdWaULtzWh/eAlt",
-	"9zuXGVvxG0ADDGTWQWg7zBnETSslvof8aoT2zkYsDZR9IG67Et1rEUN3pIEKQAvWS72IWtwHUrXq05SJ",
-	"JQQgWkPzqMG29sUeHRRKKBYQRs8ydr6GufuxVRD9biUzIXUBrfydmD83UgMhTD4CZctlodLTgXOOZho7",
-	"4v/0oeHfI3juo+GB7UkPjeUB7TUUfwt2fpe0BrwRY/Ca/LHGPfWtjMYG+a7tHnYKS5A74Je5B6J3j4Hj",
-	"p/ZIqoaf/3h1o74S+1ho8+r9akf7QMK0gtripb0kaAHEoo9yiUso8u2R+X37zKTefKTOwvF9sVVeQqEe",
-	"ELbPg8H7vbtCfIOlyrOekpF+x4bLJYvw9EL1+wFNy8vXm4VCr6j9Bq6RSi+yvN21w03+HlO4d6k7roC9",
-	"RrNbrd9taj1kr9t+cwcH7VvrI938XW/I0K1H0t0PIk2l2/tuu33ZtHDadK/2LyAy4X1GxiUpKn2eBq/H",
-	"RMs1avSTeGYKcjSMe5WQqjKDDJVYgovOlbzCcEthejIWpuIbahFH67NzpIyZjbeK3GrZmmeYBekAbqZp",
-	"skKZk70yf1jbfAh/SLdbG7YBOmfCmRd1KiyXDJZLSA0e35pv2QKYKYU9zysuWmAcDQZPgz3m3oxOFznC",
-	"W9JK5Gt2LfSnkq1Xm4QtgMgWZcZI3veh6qlcbGjV0m/iW9yIHEK8cyq+n8gWjax+Fswzfm+bDJPRvQ32",
-	"tFkJ80dNCdhpp+SyBTY187KhBVhVVHGrJg9KxsZmo/jQwpQ5O/169DApXntkZw9YSB5+F5HDt0cPp5IP",
-	"qAgdjPFPE3PV/BEVoQRp5l2j41ExDZoZdiD725Pba15cVvIlYrLtyqumtYOSMCK7x/eCuEvqVeA+3HV8",
-	"5f65Q4DYj1ECqr2PW6qL7LC9xfUch3WBSh5VXL6ItmnilVHsU1fz/dk5s08xzlx7lLpd2LIEuGAl2K/P",
-	"sVKcMKHcY+oGygvkt+dWbagbR2zBBGLHjoUcc0EXtgftpHMVDlWKd27KrvS4rKRv6CU0UxIYsgl9Ufs3",
-	"P2cZQLG/2KlzkM3Ee06uT4PjVebaoo7qTuVb5kR8Fo6K+hqCvCGIq5TnOTos3eNJ3R6Odsfqg4Qzji0/",
-	"QuXBFRMPJLc4MMuYOnrb0zvwAZsojGC9lez2nTgUx4QwmYN0qc4r22uM6jv3YR1+xxNHSD3U91hWXXWA",
-	"KwcXtc+mq0Y5cN6CzHpNur6K9j1+Q1dg3b5EP+Y8BQ+3V0IqCkH5/e4cLtiZ00WpLpaguVyroVW1iMJU",
-	"jEvFa0qcp0ImcN6t+a6zc8qOAMOpJSkUlDzn6oh/TUZVoseLfDsCzr08YTVqasKwrtvajiX8FSO5rdRB",
-	"Rtl82JYcT7Gxkh6sgNhbTX4de5SAsK1WJIOwuQloHwrJOFtYK8C3dvIvR+z2FdCXn+hdKM573psHofJ/",
-	"Oop9NKqKk5K3v+LOy6GMs07//CrPz6l/KVrlQl5h7o4wGvLl9Lenk/0VX5zW0dDZYLrxu25F1UaVmW7x",
-	"iOk8C2NCW4bH29M22CaGl6YuHptmWqpMV6ANFhLH98iJu6Y5LqI3YnsySodmRsURbofTdZswq79wqgA5",
-	"HHSpimwaw72ps4l5IqkAI46bEBCItSlM2AHXAZw9QLflVs5xndrZOrxY4BCDzuEtCOistZsD1yqOD6Kb",
-	"OzdchUWP9axnaNwp/fYTzXavvMbH/oLbeqjhPsSqJsFLcISb5sBL/UAe03357W99LKu9ePJp93nFpq7g",
-	"XnG9irTh//bFk2dfPvfw0EtyMof9wIVmQuIRkDKFzTPXa2Gi3M/+xPU9iGbQxtI0d4MQcHAfOORBVTEv",
-	"VC7S7ThNB/sxFKg4E368/aDVrsNuKfUnacIK0UYmQ6X4dZeEAzAECAmupo+gXC7Y4J1V+zVGaTDsjxPB",
-	"PUIn2QG9bFwXv4iXZp/Ir78/rvVX0BirTco/qKbObQFXlTxnwVQsHSOWdDzYR3t9SLzWnUgMbxWpYj5h",
-	"xGzq5OZjhMnRaWy+FVm87RYyG5cMag02lWO7WtKyoizGGh5CgtbzLj+4n4lEzTrmvonJNLQwbY8+kiLD",
-	"j9uHduO1Q3zQN3OquVm3M0bStH6KMrjeGrNu17UR/spjCo2HFdsoApiVZZ61IMe4EjfYkng/lnwdCmqK",
-	"5OK5ax1G14SN66pmH8jcIenWxjXcKUqmScO9O7ynk9vfvsHBVu9T8IwqenOSXSMiXxkaFfr7JMLvnL0h",
-	"iMe8iXo3+gXCH2Euwx4d4YG4z3ES1tHFoTWjnsq7JLGzRT1U3CXPFu0OEug7rq8fsl0vFPYMZSoOrcZ0",
-	"IFbz3ny/FTc9N8KANvPoxblXChD2i+tRveOodQHGrDG5VbCcC1lzgck6mi1Utp0mRYkmMY97hCg5Bj2/",
-	"yMNTvgZfKM+Nm1aCGJDWbHwwn9aQTMdefdFvCkiPT6i2FD6i+W0jNjSkoxsc9CT3T+h3aloB9Xw1T9fZ",
-	"0NdHLCtA/B+jdpTCwLw+viOrWiJl83UxhD3/QDcIeUr0vtc3sn0rOrlme5xZlm6Oaz/cx/PuW5fVZYn7",
-	"S4QdjwyRTZ99FcusqHnbXqDH+pzbDAbkUpUpnDPuEi/D7lkBhVhDhSMMalW2WuDw7EZohVC57l3xUhvH",
-	"CzruLufkeupbGo1saNx7J+rC58+ffvn58zHtiD0nCDbwy6fPBnt7dXM46TKcU0prpkBjuVjBte7dNUp4",
-	"nAVXqb+dmGcU7WEvK+kbtqmNrGMzsl3ARpn6iX+yyLmxe/aJZnoFeZ44MJGm6TyJvF1g4C+//Px5MppX",
-	"taf6nVgLBBdRElhZSfvPZmkX7Oy8swyKXO7p/LDvZDvsrRPy52alWQk5N+IGmOsXvrNtKGn/jf0f9K7+",
-	"279dMODpiqXKMlo6bqHZAnK1cVk1/TAA+wv4B3hI10ttL1Mf74t78TvcdjzgVoMochAwvFNP9wn4qDjp",
-	"XdojJbzU7Y/GYUDhMkZIyTE5L/ZlU4ZD7ncOI2wQ9LEeKGi1/83QrH7Cu0ivP2AhTvL3LIdGHlhLX6WY",
-	"9xfV5bvUgWRd5GDabvFFrlJCUWmQwmO83Q44Mn60FjL89OnOfk4iW3t9ZNFlDi+uV6rug+zYPZdevDoE",
-	"YZ3mwmMv5zgkVu0wE5rlVlRYSaA2kvJsQtjDB6ymyUR5eLOAF94HaBQThuVcm2kMVnTufAC4k6mjg+2M",
-	"mHuBaxwOMdzFciJqbtyjTttMZqinxVVq8d8RzeYH7wDgzE2LtJhCOCT9cZn4/t69tYMMpuPvlaaDscCg",
-	"Efk0Dp8dQMpm9LqUJBySbldSH4CrIMXN7Xq5Xc/3BsO4IcmOjVrfkV8HeNrXiOF+mOy8KnkK0dZpL8Fs",
-	"AEj/L1QuDPEqDHFbsyxjILOmH9xiy3JeyXRFTeH6le3nZ6PMqDDmsRvyypW8soxowwUBceIsS6WWzYw+",
-	"39/y7fkIOKu7fTue9bv00/r7SLj0IeDl/0dHAHY0Drf94/rUH5Rj0GYDXbd9Pe6O1z684IOBpWFF2ZPf",
-	"UV0kvZ7TMard5bW3itIF69JRRm2JL5pP7CuQG7gZW4XApQpXGi1eFDNjugGlKh/o2/j02dlJeGG/bN3W",
-	"Z3GoGpzS7jsdvbFcSGh4RseDcdJtw/OH5zFHWVqVWEbkNKldJ3tdQUOmv3PmuJ/h1kkQmPDv0obMRrE1",
-	"cNmZQI9DLzruC8n4Qqu8MlB7HITUBjhVSDspNW4Er810Gg2pkhWgirz7lrg/sVSbgcP9on22n7dbb0Z9",
-	"ML6oNbZ2uBXaUIdtOPdbnTCRnf/jb39PWMHNyv6LoS5jlzdmI4a4f1+1lhpsTZIaceNwgttLEFkOCZ4S",
-	"LqJkzvTDBhBOvpFLjW/1RKr3P1WLEzdw3Vy/vb2vbqD0GY+jKmyOa/Uhrpx1GTH+qCQ/OMqECfJiZj1t",
-	"PbxO/uhKtje4dzmbmzqlvj9AwnJcG/YxoPr61Cp169R3SHBfA4Mx29kr/WdJ664PiWrCqI9kDUbDtC+5",
-	"hudftKjUri9GIaQYDZ2UbzuSOP2dWo9YKrR75UG6acvijoelKHUP+IYVM9pq/wbqamCPBzLihvl2rt14",
-	"OZTA7NYQSrk+Zzk3lHckGdfXrmbOF6U2wzKpEMp/5PDS9ShoD28n5cWyfQKF+cg37rNOjTIx9vDSUi+D",
-	"Q1nUoFbqWpxKaqFAZ+gnkMxcJJTIZ4hyH8tJ7oY7wFFeX899zvL61SMc5u7Z3jTff2Wmtgy3KXMkh6yy",
-	"KXh1N4fwkES/UfbY27QEiKGGIL3NU5XHWneqNTs7iaNu0u9KtTnsd9bCOTDN6hhVJy0VdYyJiwacBeML",
-	"dQOJlxPIhQ7BPG1UoAMUn/1cuJ2vcy++FXaz6YApWBPMCdZW65iYlB1k5Y1O5JQerw7RSbfOokU2SUh7",
-	"+/ro1Lt4eP9hoE3Z0bntx77uBd2FiKTKOCu4NsCEQQ+eZpyt1Rpkj/5xDduIQv9iSSoBMAO35pzhHBIG",
-	"Ok1Yasr8SZqwqkClRyumZF88/ekwqH6Y/tJcFzv9ONkj4gnmaeBD1gRni5Kn12C0VfdDS65RZcwK1vHF",
-	"m6iO8qJVzhXPuB464BganLebIgzlIxBRO/LEtfA8Spzcw8nXMjTG5daG3CmC+J/37Lr3nuzR+vAx50gb",
-	"Gv4nLiKnPrkLQEjoMX/XFOmexnWxhp7WoMdIsroIJpK3K7Icc2atjSTPGXJepkr2WyVApyBTmGZB+2XW",
-	"GjJr2UZidM6VuAZrAJWsfvS8xW3I/VCL4IMk0Bqhmpo5BOV0eOLxKFaUHOseZy9zlcaSznneuwmEUnf+",
-	"fqI0ZKF3CilDsdOB1PPN6FZCXtMhG6XyuZ2v/3edbyrW/Armlv6SGQK7HIZu29M8L4ZsN7zHvSggb6SV",
-	"yKbceks3bEJL6YSd/l0n7HXt5a8z2zaqzHZhQR7f94e+0mMa7RERRvTOkU2TKk0w2loLbTjF3LfawNqR",
-	"xOD51x0WxuXO/YVaAh7tWgtj1gSzSbsWI6G/xMnmj1jYq5sKMNcTs05TvcKklhKwcmCXMlLMISG0yblR",
-	"1yCHktHvJYlSpc280m3ArkxVVKjsB5DVenHc+x9jDc6R+bCDELSNkFcPPM5uO92gLyJoI9bc7Anydgk6",
-	"PIIkSlzdPYwsNyCVepKxK/FfBJOzB0Osv9dEL4BQS7TvyqEHhwIiEd9gSzXz6dkGsRRpf+t9WBemR6UN",
-	"grO7Mc2KEEPHF7pOrbt6SnFRvZ78x+fW4rqgSniG2Fm50L111rqdzuASW5qW45XE1CyB+Al7Cd7vXzs4",
-	"Es67vY9Jcx6xo7QmwR+pmiBuzC5URmg2lGmDXJ8MLmfJW/0ANUoMAezy+6JpQDPYX8k9FgkG4efRyaMO",
-	"0t8ytt2TtePiR3jKc8aZNqpA50xti2PPX7uulVoD9jgixVm0wEqPbu26p5D3n6KLaf9xvQ76oT8KtHI3",
-	"B6SSxgW/lCq072N1A4haS9luDrdqbAypT4cfVZVYp6W7umH8c9Q5NY82SYbORdFCX96DtkwTeKQgT9BS",
-	"cpSa7nZnZZWBfVEe/+79MR566yVcCe28lvdv2nFw78j9E4slFh7jOGuAHT4WLPP+KwNpCWYeCR1RK9nB",
-	"rL8DrhkqfrvcYbPazP/xt7+7qmclU3CJbW78hGkA1ppkMtmteKhL71e7S3DRd+9zZnoana6mqKHP/SdY",
-	"i4/7TJ74yQOCHQz2CASnLz07C4RPvB/g/v0Y6s998LVcqxLm7cn39+/dxf0MOl3uZJwO6/T3Utof39fU",
-	"g52uZC4knDdBLSVRjaxRnzPgS/xa863TPITBKiBNuTm1E8X+PlA26c1Y8s7Robhc4geje9YiG3DHELsX",
-	"H5+qEtBT0u4F36XSgXt+RC1hnR29L295wTWMKpS3JtvuO3uybsfnFVMDY1VuE4wfhpnFHstobCqxLnK+",
-	"nUcUm/iC1nw7T5UqMyF5XxDU4USt+ZbRoWKWY7oSeYYNBNzVUBuJZeaUSu5fyYRJPDC1fwr7dgm7Xm+d",
-	"FYD7QI3a46HTtXMNxCDTnMMbpXslLxhfaJAuYOILWew2016GtfamErNktgKe5aD1oF9/HxFJNd+4qNzu",
-	"7GP2yw98jcEn6nnFcRPCuVM79DF599QHY9SB+95lox4sTQuZV0hqPLAS2h5eH3JTtYZ5ALXaCcMJs2LY",
-	"AHWulufB2V1ZfqkIv7SmFPcaCmsEFZdxEvGvPaYlfX93vWQm5ApKYfbmNO07pj3gbwdVMg3lz9fp8hI2",
-	"T/Ce0j+NKp7kcAP5UCJ9jM8cYhDV0xrk5V2MdeeAyUoupK+q7jcT/GtU8a8KuUeokPspoLQuXrGGOcHf",
-	"RvVI160s9lUgSne/m1J7D+XhIS1JUXZPXIB631anY6EuO6VzdjvbWAUlrNUNfZRBDr1YltH177v6Hq4p",
-	"3ni17mAXEk90w4MsT1f5PML/ZX98XNMsHutA+BJnmzDDsYyHptvWMEi5NezbVy++6Ujrj0WLtNP0jEIt",
-	"UQF7IIXyGJdaqMD0SLJ+eRWchSoYirdxS/OaUCcyFBxsWTvvGpD/4DgICnzUieNdWCl1rftg/LxG7JI2",
-	"roRBuHHtEy7TFaTXqgpIzzKaTqfP/obA91JxJlRbDvGe2pvcV5bXCJZIGYts6khw2+z5VRMBXKA6VZLD",
-	"cbRvB4XnADQ4RIGxbrzpZcmsiyG1H2sT+EQiK1daz1NVtYR1mFCqtB52j/mWvlatR8nDc7ZRVZ6xXGk4",
-	"yE1mt/I7Ral+u3nvyIjjFtj4ps1NzkIkiXDLhGEpzl0qwxYYe7IUxicisFCtH0dXfQp44vtN1zTb8b74",
-	"/XLEEohmd6Sts4+lcuxeWDybnevazb5bq0wshW+W5/CDsHaDUkYM5lh7LYI4I6ENkbIwlBYcL3Z+gaIj",
-	"wX6X9iUJtfzauqCAe+F+tGvXgHYv43rEIJwdTk/Aj3roaGwUzj77KA0V/tWbYH+D+oeCz340DP2DcfIn",
-	"ZJvd2rIHwJ7fG9mi24Sickj76bG459dQ9MjBoyoKe81nZeaa31B0exoZ3mcfHzfMW/xVT4eEIw3bPnM2",
-	"2Hk/3XCHDjn0Q21XwtaNnPeQO+et39FuDUuvO4dcq/6Od5WGpcjxCgiZwW2Pc3g5puXPMhT1ahmPdmtI",
-	"q1KY7Vt74i7A2ZcJUM2tyfipXSU3qvwsYZtVSZ9ZRgX0Seaekk0rjM9IS9jQN7tt4D7Dcj07AbvpwEsM",
-	"e7rJrowpZnd3mF28VHH9+MWPrz347apanLBXN1Bum5adhl8DZTitcJ7sdQbrQhmQ6fbJn2H7i/y0hN9w",
-	"dtbMf/acpSte8tRAqRO2tvwx8/i+aS5Ams/OrbFJ/iDGmeuvxCqZQfmLxCRwvgZ2DVtWgqlKB2ZIRQRW",
-	"zcV2j+Sl99M8KaHI+RYyZsrKGuS/SMKLzljBt7niGeVdLCttd44iADjufC00VhKdsJ8cHlGwWLOCX+Sq",
-	"WuBCNOM4K7tOPzOru8lwGvRSkZ38In+RL5rm5BhfuawkK0p1A9q1qfRg+cA8ZXyiGRIRdUyjQhyaBc3o",
-	"J34Dq2rx5GvXDP3TEOixyaO3IwnNFthV2yhLRb/I4Lc0KfzxZpXi8dGwBNxfSR9os9PANu204s/cumrg",
-	"SeoWxLXvOejOpRXU82Uefo0uQEeT+EW6ihFLgXWvdGvi4ARcLFstrbGD3aTAch9WSSNyNOeaRMFfJMhM",
-	"Y2GJBMg0k8qtijzW3HlV7IFaHQBPoUHJtCt7ZaWjxooD14jMnuupSxz9979qHx/idsGLHFiqMjhhL9AJ",
-	"5ndDGP2L1HYyrSZ41N/XB/QvmFjaP6yQ1i7/1f4+8T02TYXQGs/Ozn6R3oWGGbRCs/e/+GTWX2bn7P0/",
-	"/vb3u7uTXyTWT6UgyY9IDSSXwipzsxeFZRtPnp2ceQHS+qwpY55tiExmAWL/7Cky3wIkL8TsfPb5yVN8",
-	"j5VAyPhOV8Bzs/pvDHFQLR2dtlDydTY7n/0JzLf4CKkthZLOYn92dkY8XxpvOcOtOS1yTtDxJE9jTBsb",
-	"gYTs7DXhm7eY8+z851+Tma7Wa15uCQzE36mmbhY5ij5hP3iqSUvAveM5FfzyrW7RH1pp/EqjEKoWs1/t",
-	"kKdrMKUgiPG+PfjePfJwm4CtUt0od7U22Ket1LNo5Uw32/VjqdZ2wypNlcikB8eXjxr3IAVc1r7/ByaA",
-	"Y9c9gmgs8yChKGFDPWg//fLs8+ZyYwRR+7wCbVRJad+kjH8W37ubp6cYhO4nnu+ENi/okb0bGLKuv7qS",
-	"gWYbh7RWHAE9B5HtfZHnrrxvPQFpYeSg7u1YBzMdw9+sRLryo7GUS7ZANMAs3D+fpNvZw9P3+N+7UwME",
-	"NFSoGOAQJvRo312XQAhLqLUEQqmlY22qE6z4FlYQ2yP1jxrlCKHkBua5WAvsAf9bpQyfw+2KV9pA9tkF",
-	"48xOiaFksLweEW9bx/wO3DFTQIqvwWCK88/vZ/Y6eJ3fMXAPC9tor1b/SYLDHs4IuEviZ9eMfBroe3+G",
-	"LZYLOi3npcq2kxHeq3WBeZikiz8kdb+jbp49rJPoIKC3CSidtJqmJtaJVQ93SQTPc+rT4DQpzfgVp9hO",
-	"L7Vbvcy1BevjuC9FgxH/QJt6WUkXI+nZ0stKTsQuavXQuKijlcep04QxNuoUW9L6AgU43MeyksEmtiMg",
-	"vaz3m5bbOnIxf6sAPcTuZrrY1gH3MPYW3xjgnq/JXcvariQNjPS9fOBr8r2OeBIbqjhG8UA050+jT1K9",
-	"kcAK/O7edNccPKYwtWCHem9mQ1Sn7/2/7wL6imSkWZtgviZDyZm4qVqDpt7a3iRAW2ppzRUXPnDfGbHG",
-	"r6riPHjWQJ5rEqW7kuZPUBP1LknvOeJm/0u+HkMTP3Fhvn/7OEQxzI3CHPd7ksabwE+TNPFFtZHW4Eco",
-	"R8zA3hCHr3k7KylIcTgJnfIFl5krlHVKTftUX9ADP/kChgc+138m7SDoqhpTfmljIbP3ztdm3p+G/oQN",
-	"nsLet1Vxwt4i7iuaoo2RmqHIow+Bsv4OpR6rgDyBGw/YVPXAcFI7JkTjYBh61VhoYKWJbmkyPjvWk7ep",
-	"gTCSxnDeeIlNuhVVMyxViY4a19DLW9cn7BtuuOVkm1bP+ytlEgrii3TVOHEACs2UzLf+9pFfx2OLNMWn",
-	"khI8qQqrtd11Re4uh/yxIlX81U1UHz/sLj3QzQgmeNf2Y/vemA+qTOPI/ZfmHb+GKZQ/hE7iRAoRgJmv",
-	"v3uNzU9P2BtLC+H5uifoglww59uiN5GHThzDh1fAS7MA3n+PMMU4wRSNNRf5eQCRK8HdqsTF/hFrVki2",
-	"hjUmz63Jv6CYQ1RI2MZ9gv4/vFndezMVxX9br+zjJPhmfg8sDuqBHp683/JtY9e4YpegkMvztoBzDtP5",
-	"EQStakTpqIr6ojIqiAWFl6/h+Q5BmWiaa61SweuQAFaT1EDlkGto9ahqyYvtBVl4aHK40hR+BXWFhusj",
-	"iXEiCnw7DatxyTiyx4pI7ZqHZifsRThdQoMO6j0IVdRduhPmoe486Gb3eczHR0cyvwLNFrAS1LyCl+A6",
-	"NOAMhUN1a9+1S+CZw/G+v5rWPq1gjSIUynMvHWqsazwvXbdjjhmPNTJbc23qqonKKMQB9QPMgnKUX6Pm",
-	"aXuiDk+MnHAt7UGVDvGVvgk6mcUNXArVtgxl1/nhbF8jiMOM3xG1ERp95kJeeZJoiLlvAc76ay3hnnmu",
-	"D2lqEd0+gvX9LkSHo2uYsBJ4HVNGd7y9atj17ihZrl0VT9xL/OzsjMxs+1hB6r/rzOPNgIQ9O3vW2OKA",
-	"mrp0yZkY783Yp/bnPvfos11uYI2PfzKjLaiR+qCW29vm4AK77dnZs0ca/w0lnvkMzwluxR+hq9Rh0Fgi",
-	"6cEtT02+9dEKNB59o57em7GqFoOhWwwHP5yqVS3eYry7z2ljpzeRFeGrWplw2tVKbdi6Sq1IZyuVZ7o3",
-	"QicyffrewK3pd+W9MCwHq+Q/fRYkwjDsAYHxe6tCYCNpZ8b40tvLSibsHdfXSXCm34DVAtEiqA0Blzpl",
-	"qdld2gvm6vHQunje+2b7WPNuUqysLVL3ptgE2g85HNwEhOvN2CKLV7cFl9nrbFSgyoGdjo5TBdU6kS5K",
-	"DynaXmffOz9/Dy2KTF+gwkR1Ta7RVp22og23VqXVA7DZ3DQyULiAIYYqF4sSbgTlZ6Vc0pCENcYdrJzZ",
-	"tEMeRCnBhXcwElYSLtTt3SmWqfS7Fb+2X39PvzlYQL1Ut0fLph2N6w2Fa9tZcJ9oBODC3lb0lctXQqC1",
-	"c8YxccFaVUoVWJXjIkVzwlY7YS8i5XShUkzpVw1B+1yqP4WIE0O622AnspG52A8kqPFwH1pG4yAD7lW2",
-	"QOfEdNfmRXpNeWWVwQuC+nggK4lAmrY82NPI6uH2wSWmbzCxJCC/8C7Zm9N/jzz7HAwmTnKRYmbEmhAc",
-	"dy21AuAaW0r22WVwW+SIb+Gye6PRyG0BbRNlVCa0M/Le2UFbvRCePo9l+G8xCc1eoNnvLSz5LcFSPIJd",
-	"dAk8e4KObweFQbLeUWO7QcoFk9gKyvE8PZ6YtSmBr/uVHckwloCBgQwHJ6QVarb1/i4JsInstx7JiLJn",
-	"rFJ84byha8A6UwJJW6IFTQ9jaiVVK2NDqy17esZ08F5vBKK/7IS53NYmXc/5hch1+onGt5KHrGuA2bXe",
-	"/2b+Oi69DTfuSbPBB2S5oc9duwxYlyKsRYaG5xQ5fz/xa3hSFdoKU4xhlk+02370Wfu+rW5JF1TiWqNC",
-	"2IMeILGAP8YN7hehTzNIxMwgFRlo9NpD6bKwU1EIV3odeP9O2CVhx7BPHVhUpiR8hlnBzGGQJoGvPKMc",
-	"Y7LTLMWhjLXqVe1yRXMqTD3/06t37B9/+/spfRahJ5BZ00LgMGp6JAPdTQ8b9IwKHj2dzmIGmfUrA99U",
-	"JV/kW8bTFAozSZzVDmgZJC2ZivcJYAhNIWse8frY95Pv6Xv3r7vhbN/jzt/9bjRHuTcJvJH5tj+ZmBYx",
-	"Tb6Ed64fsMPuig1t9At64n77vF+FoGEeI5fFLagvSZH4EBKxEWt4oiozCeMPwH3cGEaF92I37uSs0j1K",
-	"8u6ZllDk235789J+Pc31+Wj8obimf3pGS5QbEE1CjleZsatKZBw9l4ridyTJMQF7y5RrOuSCb3WRktVy",
-	"DyKtoMFBH7/4r7o5wcNS1mOwinYfiR6O4fdkYiaxUmughGb7dqZkLVV7WQWqku04TfxEzxc1EH9UT3zF",
-	"01Utz4X2rswf37x9x8L3nLDX5OcMosPeOBCuQIMUwKWAPHNZTsKgMwmTMug9P3/+64m1IQZVPf2R63ov",
-	"KfXxcXkQDvr42l5VWEbz9Ows8GmTiZkw3pSyeJdTQmkFlpLKrJ1D0SbQggtrmp0KeSNM25LpOE2xgvE1",
-	"Pvax0gXNzsGVPTJd0NjDjIs2eQrlc7kkdcYe3wmj6qMMuYJeqY1Ewrgg/pXzLX6I9b1Yh9GUd1n6KKBl",
-	"IhTQiqXRn0P+vx+BWgs8mEywA/R5obCXO05gAmGf5/Su2HYkfSnKWWbn97HeCDu3F9mjW8R22OGrYPd1",
-	"6sj18KidyLVPdkL2x+zbcjBNLbsqHfwxXZkpqk+5KJsS+TrV44q7nGmsvd5zEU/f2/8MmulxaoxEMQt6",
-	"8Ohqu18f+MoPVz54+pnAirevSthii0HmElWmpsYhF/J64FS8XTDMIv+zfmrnYHbigQ454IKyCq05kfdm",
-	"ih1el9UpMZY4HNbXuAGFtPZLb/qch/IZdYp+2Q4X//cWAPHTf4QISE0gWBZA+Sz9FVptDQ4h3QbJ7xKf",
-	"OFRCfVRnYZfwKJGoGqK0RsoT7SATbfegQnBJOIEfpUJg5/YBFAI77LBCECATTneOzoJvuiNwhlAMbKly",
-	"axaxFyEqrZWPZFi7bAtOmDjR869vHyWjnL53/7obxozAZ0bJ57J+9qMU0W4pw1La1QZOlDfk3tZJ9aoB",
-	"m6kXBh3HcL4QFk0PcsxK/t4ZZvUYcsvuU7+ccrXpSY/P66Ug5Ijd6nerFtepSOwpOr1IRabvMbMRm4ve",
-	"AHPAAaGfX2if1TynmnmrzQVuMod7nrBK5qA1YULhxcd/OR9KA6LF65EJvMuxh90KfcyKpPlY3uKqX1zK",
-	"wDbs4+IAoahUI+z/krAF5K4NC7aDoUbjYauOmGPmElXBj1PkVPLDuGQuK/nSHv8AlkOt53v4ifvfia8d",
-	"1hi+vi6vcdkoDQRZw7r64RzsX6fvy0oOC5Ujjh7Zw4MHZB8JTeMNmUwJIai5S+n/wqamHnEMk4qpfkr7",
-	"m+Xv64hTQJCSfhepZWj3O4z/WTXqH+Z+vgR0Azn++klDMSfskgvtigID+YPRFJCp+8Yl39a/GkM3huvr",
-	"YY3jHT5xL8q5v8FuJ/E7Ndbt1B+phIuoBg/MF29ikMX+a8s2UHrp3koiIBLotxtJbLwjjJzfPf+w6/gw",
-	"Qt+OPGxp4h5PKOft+07YD069JMCr2MnvsoWg53NcRcYin7SmDCortgNQORrLFAb6lIRzNHUpIEy4LDlw",
-	"QmxxEwwtKOHyTTHPlh5HFbnGxKCfvKhhAbFKZ1Orw/ZBdgVOd13zrLbG7A8/0QzhN31dDgGT3poL7BFc",
-	"t2Cs+9YFwezz+iWYVbviVm8fUH4R9u6yOhYi5iO9OdSd87GTa3ArvcG+156ftuRweOjpiw5bl7e5Vox7",
-	"m42yZBNCckYqH4Nz5CBk9Ol7969Bxf2t6+p4KNW63z2CAu9GGsqo9K0pJ8NFcQeA/MRVNxI0ziLoKdgA",
-	"mXlvUCEgBe8+jx8SQvxSFk77LP5SZNzANMfx0TASNy1a22Pj6bjBhwXxdKRzCUXOXRWxe+snmi14eg0y",
-	"m6fmNmm5gBD1GAWiR/Ema9GTXrnjcum98SjcT9/b/wze9aMUO1JqH/yW22GGrrj9/gK35NU7jg40fzk9",
-	"pnbiSgpxavahPVUg09j8qKTEVWx/z9uLIaCDElQBstFzEA5sAVS3UwB5E7Ei2T7NyUeXgf0GZCoAC3ZO",
-	"6pQBqsjBoqQcloa8huz18sn3Lk8QnMfBPkeqEiYTKlLB3Ba68GtRQqokNaqYE8jyrtJDV/q+FDVB+ao9",
-	"6YYY/HFES0z9fhwQr/7QlaR2PR+Ge46zYerwFJNq8wGu4NdE1bzW+Qm4NnHpZYHeTkaAnWkubiDx4JEG",
-	"BsykkLF2cG37sE2e+m4G3szZrJQOoEbpQtcYYt47r9S1nV1VUHK366N07mZMnVMMAWObEMEldOm68j7E",
-	"V8GawXI7LyuZOIw/73LcqeMzdSuQPsf+0bCm97rqD3Sl/GIOcQ2cPZqZgQooNVJcAMtc5fa/bKz7ooEi",
-	"szIqAnXgqn66HV8QxyupL1bdHwX9FvwaJKuK0VrZfi/LSM6RuK4HdtKf4vNSze38PquZxgWBJ/kkP8R0",
-	"a17pbBdXmtnpkxjxaxzp1PgYL37dqf5ffo0HvXNvd70Y9Q2MXqcdyg5bd/ZeL3dh94Q06qf2ZT1ScY29",
-	"cXTvoBGPSjoJ2Y+WNwIOPjKer4/w3s1OBmgvtl3Q1zCmxz599tUxjSk+rliKO7jHiKd4Ggn9PYkjBuc6",
-	"9l2bjVL9uSYNSfYnnIzWEEt3H/ayc69+E1SztB/uNGQqK6n7lDu//I81dcPP7wOFctzoH4Z5jxh9ev5N",
-	"IW+CpPXdlS3fzoUEj4xWaTQ/9AryHPO1GwXK3Ri1kUkQrYk5ssL70uXqp+/9P4ddWscSb8NfHt615YYa",
-	"TkOpYV6n8Uu1YYA3rnc+cQh3Qp45SLU54lRO01xRV7w9MJ8ewZPQim9AYkTOi9QA6lOYHZTPCM+yo051",
-	"6slHx+NwTx845aU1WDTxxX/zMMysf9zpedmrAL8zRMf+pB/Kcyz9C+nwvQfo30ptEuwamWkt1YnivStm",
-	"wzXblMIYkBet+xAKdu8MIjeve7xparVbQf1Pe0vG4+ucPcTYcUxcxDf0x/tQV6dv9Okvzk+lMIDoj+wa",
-	"tgvFy4zcUg0kpnIo7IdenB1k/F0Yd7/eI+Hcdwm4W+K21GAYXyt5hZXri60BzcKLdeFzRNhZnxm2LNV6",
-	"JEblWRwkvZOLbifRjPv8yy8/f34UPvsXX335h+f3hmh/DKiNzjlHYSy1KcH57x3lTKAhUf8BCl4E3Dch",
-	"YGFudSQkESUvKLOeWhivEZfHKrwY6z2G+nVaArU076X+t/TI1FT/HcL/84VyLlGayQhC12mp8nzB0+v+",
-	"jgAfEjy/5o60b32RfvftVDkiBZTYvBp99RoA4U2ossvArbWccq3qNtSkA7sENad6HEM+Gy76Wae9shNK",
-	"/SjTU8MF2x4fFW6p1b9n4CLLAZtZ3JpRjSwuXz1zSFjO7lwGNIt5eUaxtbcoo+CqhJAd95CdPTuqd+tj",
-	"8kQ7VoyWv3WFOehGxbZDU4MQ7VJqgt/5dhHYyFcye6SuBZkqXXdfu+l7yDoIhfS6bX9yz/yuy99oEY/g",
-	"wHyNiJ5GuOYu7fBWpzYuqV2JonS43Ck0PgJMH1/xG+jNXutBl6MC1iOjRY8aAPJzfWxPYnv0/obJgk5z",
-	"2/QAVNM0xfpeSOMaGbgRVAz6PWkKxnDkwSiM++BUQ748pRcNtNLE7z9uGnmUoiNPCoM4Te6Qpq02qstF",
-	"654WNEqTSlJXIFkC2FuBlCtVjCeQka2h32zkUHfo35MMCJby2M2dsDA5bLYcQpi3xIDLVp03RRhB1ur4",
-	"0/XS5FE6OMZ7Nr7oYCPWPVY7SRs7TRp/9HN/IAgs//oHZix+nA/aYZFQ5T8/Y5rA6Gstw/Vv5nneym1u",
-	"Y5v00th7+sfdaVZyMdCw+Rv79ZFCxqts/wMLYR9ZJl1irZWjlZxbI7m5umGSY4M4b89VyKvPLur+ndYM",
-	"dC0sDyOhEm7UNQyhJdvv/0VEHzkRNW3bGqXZ+aXZa6NdswGQWdKos+1kCS63bK1Klw+MJYVCs+W+7m4+",
-	"A2e/FUtPxbF2ukhqBNl0PJRaDRBsua6pe7MRzhBmM2ITUCsOZZ/XxOH/RCfxxdl/PP/dJxb5Q3kEdaw+",
-	"/+AwVtUCCzCG4bzumTOUHJcCeu6gZZD5sBIKLCC3Ov61dqitVuvyqhjFLs1GpEAgVjXIlZsdmAp7gxnF",
-	"FuSvAuyq5rBzArAcygakyin7o7qjNumpQiIqv6rMfN2bx/RTkxX30Xof7Pw+TB6TH/3D5DGNGH36EOb3",
-	"/BpcGio1eJSMs0XJpS8GIbiupvAWS0Is/Q1grdWcn5QJ+8/BBKV+qozArQWJnR8l3ppfzHAmU72KaTKZ",
-	"IsmxmNHhQFIdQCpQM8+VwucRFAMR54Nu7zu9SEcc7WkJa3UzkObkn5xLZeZgdSyWC211j1YhR660r8pb",
-	"qtJ3UheaaX5jmSLZ5FToXcJSe/9MwFRra8vxTDRsY13Q7YQfneySj43N0j48hsJbj8ajV+IbwArNCW4D",
-	"vSlkaUgTXhJXGjzKFPf4dLWU3qXG2EWww0FalVY9t8RCrufzn3+1p0Wty4iKqjKfnc9WxhT6/PT06bM/",
-	"nJydnJ08Pf/DF198jkfrXv3e0xg1HH4foAbr8G8qvAs+8Cp38BFCzobv8JiKrc/sSsIX1wGo4EOH1v7r",
-	"3f8PAAD//w==",
+	"7L3bctxGsjb6KhW9d4TH64dISrY1/smLvSVbM9Ze9sg/pbV8YTs6qoFsdg3RVTCqwGYvhSLmaebB5kl2",
+	"VGYVUEAXDk2ClDyHi7HYjUadMrPy+OX7Raq2hZIgjV6cv18UvORbMFDiXy+k3kH5Exfmh7f27wx0WorC",
+	"CCUX54vv1I7lSl4xo9iOC8O4YVulzQXLYM2r3LDnZ/Z/CTtjSuZ7lit1rU8WyULYn/9WQblfJAvJt7A4",
+	"X9g3LLd6kSx0uoEtt+OtVbnlZnG+ENI8/3KRLLb8Vmyr7eLcvXmxFZI+OEsWZl8APQtXUC4+JIvbJ1fq",
+	"if34ib4WxROFM+f5k0LZh8rF+ZrnGj4ki5fq9ke78sNFlpU8/6U6O/siFRn+FxKWCV1wk246XzBVsp0q",
+	"r6HsfOFXXHCzaRa8UreLZFHCb5UoIVucm7KCcPFbfvs9yCuzWZx/3axOm1LIq8WHD8nim6rUqjycsoRb",
+	"s0zxS6bWzGyAFfwK2ArWqoS+/acfLHpm8NXTZ7EpfOt2ot68yDr9bk1d7PMvYyO9zmBbKAMy3f8n7CPn",
+	"BL8t//G3vzMuM/bsOUs3vOSppeN6vRvgGZTNvII3PrGvPGo634utMPWCO1uZ45ed9xGZPmsR7dNDov2Q",
+	"LH4ArfkVDO3plh6535ZeVnJojLKS93v/W9BaqMExND0ydZxnX32Nu+f/fhob9h3X10NjGq6v77ewd1Bu",
+	"heT54CjumfuNdHfRe/Z4ctbOE8Vejwj9C9+ibBSZFUdcMpGBNMLsT+KCkWTofTbug/2tLpTUgPfYj6Va",
+	"5YBTS5U0IJF1eVHkIuV2lqcFPfG//qrtlN8HQ/3fJawX54v/67S5KE/pW33q34sjthf904YbtgNp2K5U",
+	"8ipBwbSzHxrFMsWskD7BvXMvw/v2yk2tKFUBpRE0/VUlcrMUODG31JVSOXBpL7k0Vxqy5QpSXmmISEZu",
+	"YIkiCTJ7DL9VyvAl3G54pQ1kC799P/v9SxayyvPFr0fcn24OlTQiP5zBW8NLoxkvgZWwrjRkDJ+0V5O0",
+	"RFDTX8YNPDFiC5Nm1Rz5MVNV2yIHmtn7LuXYU0T+WW5VBtEHtkJr+8+DVf602TNhWMqlVIatgNmFnsyy",
+	"vXYySAnCwFZHp+U+4GXJ9/Zv4qXIg0WprqJs+mKlVV4ZuGB2fmy3gRLsgoRmbs3zLOYGSu12P8Iywmjm",
+	"nmCp2m4t2xSlkEa35mXwWc3sVl9LtZNzzO1DKHJ+pi1MGu7z59AhkmZLG+JokVmHPQ449tf69NTqr5Aa",
+	"e0ooCV7deEmVZYKm/GMgGHDSSUdWZNzww619twH2/7198xfaN6sRbpS6ZlfKnJC0r2/Usy+//uqPz5ND",
+	"ugE/mcM3SxTw6/q9CeMa/+B2FZ9p9s33r9mGaya6w1nhPXafh0dCkxjesEvQVR6Rol4PXYosyhjXQmY9",
+	"RIkLq1bM2E0Thq1VecGU2UBp/2mJcNNij77ph1NwA/au5Uer3x0sAne0LQqGLii6UGLiobERms2YjXPc",
+	"LNvD9K70HeA9FF/r5BVuK8O9VB/6wQ/+ueikF8GLohNGizgy1/rz+wtIetfS6fgtcr3XJRJ5X0D+Jehq",
+	"C0snc3sYwSqPmimJHM4l4+VVtbVKzg2kxjIFbAuzZ0qmVkTjBULP4ZJQ35t8g5lNCTzrm65VErKlqkxM",
+	"KeqcbLDy8LV+pxexLQ9HONicKGVUmTCXahehjbRX2+CmpX4fqj8RBaf1AlRnb0305Vcgoax54kDHP3SX",
+	"2Hs2FQXPI6/rMovdFbew8IetUWPb9NLKvz4RfTwP09HkJBLbBPtGAkpn4OmGuZNNmJCWMEXJVJl1KHJo",
+	"xLcgjbPLD2m1szd+RiOi5KWQmVMk27uQKmmprVwadQ0RPWm3SZf/+NvfnT6EvMYl3Ub+p3jbGn4Nkqkb",
+	"KBOmAZiGtASz1IYbmEWTO5rAykr28XNrclHdupYnUjHcmQu2E2azgTw7Z9x53j7TLN2IPGOXlUzYbqM0",
+	"NJsiNOmKbLVHPdPb6JYKQFrr9ufFGmSKRpF/d3B2PbzgVtXaj6R7ijEK+GYD6fWR+h2nX7S351vIxQ2U",
+	"e2tiG8V4apeZQ3YFbC1KfbTWlTgXVui5+mrEcUWf6NjZgSQ/xbW1LeAGSjKEhWYlmKqUZCZN4kPHg+/s",
+	"4B9wUa/pZ0+fH94g3tUxh4cjfnh9giw4gZlu75TLFPI8fF3LCaCkBBTHy1xp0/dQJcOvgrPLHAXNrW1M",
+	"V1V7pWtyx2uhyPm+b7sGBNGgYkE0JeTVcgUbZy+Myr0+cRHuebBh/pyCNRwMm7QprK2sNKRySBcjd9I3",
+	"pOC0T+0Ila3z97dkJx/yx1pYyRq9B1RVpnHPxQ3PKxhXTejd/vH6jbHl+vBF5A4ugRvIlvdW0MasTrgR",
+	"mb1y5uE6uBVmmbZcVz/XhHiH961JRyGZludv1ovzn4d58E/+Fx9+Tfr8O2on0XKuZMZUZRhf4f8zXaUp",
+	"aIzYTJ6hqkyqtjNtXwlch5r6/d5lyv1SrWd625DmVN6Q6TmswOJT+Lwx+RTSnt31Wit3QxP1PPkWH7ZC",
+	"hevr+NoHvSv+Z0kjcL3m6445OKN6F5OQ81t71ZDakCT5Bn99rM+u3C/Lqse9LySOcahWlcIABXdL4NtV",
+	"DkxIo/ATr9he1P/SGIEPPFTBCFIt7fXSc1NCoUoyr7yKLCSFrjdCG1XuDxVkSxL24Sc3vJR8axf5c71D",
+	"l/TC1+4lnY+/8+/scNBx2qslY1V53W8kdEahCHJ0k8lUFZ0UhlaM4o65CEZFLDnKFvjLix9eJSz44//9",
+	"8dWrS6bK+vjOX3/b8dM+PzvOc2rUIN1+C4ZT6CbuNJ3KtfadamWZaZLG9iZ4FCecgihGfX4YT7p0z/ZJ",
+	"gUV7Is3Lh7Yh7nT1rzxCmw3343F9r8Fkx/2vbWEb8Li2W0zTKYFne5KepVlWEk1o/FsVBT1i/xl+Y+9x",
+	"yFABXXNBmig+jv/iKy4zJSFmWieLV9vC7EcF6MFKXpWlKr9xmk8jqW54LrKld1NivJk++ivdALQ3S/ep",
+	"uyzq7bQsJ/KVul3y7UpcVarS9VURPoWu42UlUyXX4qqiD4ucy+DFG26Cv/w0yDmAd8tSrZc6VQWEzoNg",
+	"EFWKKyGXa1WuRJbhrwrAR27UNT5hZfVSKrO8Krmk0G7Bhd3YZVEqtV5uhd463rCPoQbm1hz+jVdn+EF9",
+	"s4Yfemdp6zO3XeFnv1Wg0QAJP9zxm/YvcSmtSTjR1/6ZKq9NCcFPl0ou67u73oDw+c57XcpJ6zO7y6BN",
+	"6zMhb4Rpz5GOuTVJVYi0sytmozL8iOe52kH4/mD/6z1GtuKrHPyHqKUEpMJz5MDlyo1Q00btqtKG57D0",
+	"5qSzFqFcwq3Q6Id07m1LnrlITXiiQvLUiBsId7ze5XC+/stVpffkEUe7ym1++CgeZbrhkkxT/NPe6tD9",
+	"MKsoAQOak/KpIcGjbpzmA1NySbdoyB6Ok+uFhbTOt7DEq71LQhiuaEbPSi4kiTQk0HoD8a+1y+fBP8pK",
+	"hk+WoEVW8RzN9w2k1yikw0ls+e3SngpeR3pZAk83LeKA28ItxZFe84FbW/NBUUKqJMnHZS1ijVLLnJeY",
+	"F1ZJXRVWpYJsuYVM8CWKzGSxUdq0hEgu1pDu0zykuZQXfCVyexDBi+xkg2SSZt98wlsJOd8vfYJJfQfY",
+	"pSOVHax9VWVXYMJn8WrzeVNbZXCnrT63rCS/4SJ3rLKpVuFxWfqywmht7876rtf+b6e613dU7OL5U2Dr",
+	"djIjcq0YuhU0ZjAxTy5KwmeaFXyfK44+zLbesLH33Ho93Xj+zv3gwzGmId4Zy9T7kv3dl6IGnyxuhMo5",
+	"nVa4g7EdoDc1RnDUB89wJKssB6+LhL796/SGl5DFEwfwCdxTCl+84/pauxAN84zK0B0GGTNKxQ0YN1Dt",
+	"OerOW2l8W+amb+UIZiOdsythPtNstfcR/gSVbjc4RhNcaonf1U21qsl+YA9p0y1z1j7XLknlLmNiexIN",
+	"lXTeo+MbiN79ekmqMlpkdSoGvuK4mOsNlGItIFuu9iEtja4af7efTuj/jeOkTvE/MntIrPfLsna8+zkW",
+	"XOu2xumTcaIBnAMF8s9WZ9KRmCS/XdLKddx1bpWOI/2kN1Cu2j9p6d1O6SZ5cruP7vhgBJLe76eWtNYQ",
+	"MwO+awRVJ/Nwb0BPjh6DBtnjRtAb/uyr5xFrHG55BqnY8twnD6xVyThbixwJeaso20uy51+yH8TL8SQb",
+	"P4/Ezb4ePLpy4KVZAT82zarSzlLsyRayu41B2FRpw+z1wcvEZ+myL9l/ipeMa8zJClbk5tX2s1lL5eSS",
+	"736oc75HmcWUFQSxinWsSgCneg1Q6EDgsXWptuxKCXnFlGy8IFJJCMVgUaptYVCPK5HNlGwEhDUuJExk",
+	"u/oAekNpD+uBH/Qh8ri3wDmp4s6COQNfM3sKBtzIfTGqICo15kv4rlq9NdxUOpbRUEVla+OrWFrbZaKg",
+	"CXd4WtLB1Eet/aXvGNPTC//75GBdwZxjO2ev18MQGXBTlcem/a6FvIISE2ajz1u1uSeO0JsxjHfSHLEw",
+	"MgKhUORPnHAg9IueCVdlHo8TNgnGw1TuNiPxmb7+h/Tq9mYGc2kvJGlOqrVVhwd9OLqP9cbJ4nX2Q+N1",
+	"bBOHyEbookmMeDaiK9hXRUdHI/RwaDJC9f2p4apWuIako1PLPtRWcQ8xoENBRPMWFWbiu+TjGWSoyiGu",
+	"jdtvfIa10JQxzK9BtwwItYXwqtxWpuJ53JTIVU/CtdlYu6ioVrlIg1I3lxVvrNaRAVvBlZAak6Ti9lnX",
+	"6asKdAhU2tnmpcR/NG4H72qMzRbLXMjPGDFW/iRugNk3to6hV542Zx1E7RQa/rgrSUiGnbFrymqIop++",
+	"7xSvQ8fe8lDvD+IzX57971gSfcOWQdlSLby5HqSrkKQa1YwoqZ/Efo1PI7Rp6kjW00mRLEeyUT3fmDwa",
+	"dfu2VRE8HE/7+vmX3Xk8xT+npGXRscZVM6Kq6ZqZE4GPHsLx8xzXuWiGfaqz6BHhPMtK0PpY3aKbV3Kf",
+	"NJWZ7pAxdWfeO6abo+oZzglMLydHE0ZD6ZZSCVFzJF21oyXo3HpipHCXJLkdL6V3eU6lg+haxvLKPJ3S",
+	"9TFAqNPY8d61HtNm/b24AQm65aBx+jzcCu9TJZ9Zr1PVm3eHvhWV7aP7PVvumTXm49rhcCmIc2gPuDc0",
+	"yAxKxo1BT75LRe/UQs3jxCihyPdLyp544Dyq3yZbJTyHHj9XtfLpOod8dFjQcp+lhFtywK1HZFEPFcvY",
+	"PXF0hAO61zfrTIiMG5ppF9jUh+c3rUXdMZ5zU3vpk06OUMvu6nl5CzLrJJM75cP/OSIDB417N8gbme8j",
+	"DhAfsw0kzG8VVJRVYJaYKdmkCkMk87eSzZdRXa+RPxO9UN0syLZpnYmQvGfTeRpEiyCO7Ycb2Fc8vOPo",
+	"pFfwdjyFnXKiTuDvgsAM9r60yGEbeJHoHapokm24ZhpuoOQ5+7b2DUWqMiIKTg56uVUZhmXubG08PQsV",
+	"6Cax3r7dKAkHOBux19FJ9po8T8+efXm0yROk77a3u84hShgFdJgqWZjZHoz8xbPkiEvsTyXAEyvlG3/8",
+	"c3LI7zYg2a4Uxtj/CrNRlWG7jTDAdMGxzCpjoFNe0OE9jNeeMi6XiIkx6ZibWFgnxij3GGC49zrnWdfg",
+	"1djk+I5xROsWHX1YTUF0sqTVg+l0wazk4EaVlEHbJrwILpPLCZrEUP6q9pI/kC5B3pRV+yuRWdJ33hDM",
+	"QrPnk/vcRp9pELsA6lDVw5DrXAHZVrKq/XZA6L+bunF1ge/kHWwSxHwoNlXSlCoPvkH8BsqhE2mP1h9Y",
+	"KO3bZ6QwySUDTQrSNM8GtUKxbXvTzsjtBtjsjbV1odsmwuejqHzl/jGUPDN34UnOtVmqyhSV+QiFCji6",
+	"k8MfYXQhW5k8uUoxH6oqrHbUdwL9ZX+UBv1RKj6KUqXOgB5SPmtD+0PDZKInZ8hjiqiddIhSwljtCn+F",
+	"uAT272++f800F1nU8d0TvH+5P0j9odyjMG5QS8/YBs0Wqp9ZuUaKak4jCXn+gNcOyL89O0dpIctHRQ6+",
+	"rwfEpEw34qY3KQzzuJjQ7ArVbHR8C001wzuu2TUUxp87yCyeEzZn1Hyshm/N83zF0+vlnPVjaPodFSwt",
+	"SnUjsrlQSI4uK6vT77zcavJ0g/zheKSLUnx98m9fFDqaW1C/+AgZ40Ijx1WidXiqjuBFVtawQTi7aalx",
+	"xDgeYjBSRvlG5nvU2j2nhDAG071HzeEcO7Xml1MmVz991PRm8Ey3U3kceR7SWsA3QRVgyH1JgI3qdccu",
+	"ywcz7peG7wJi6BJxD4aLKSuZchNXF7tas31J+JOBmbROvz0Xn90dE84EwIE5eVSJzoIIFSbParUF9ACj",
+	"qM5hbbDEd61KuqfF/0BcYB/tvWvW8KgZVA6xosYK6gVV6HMStieVLJps+p53R49xJ/uL1y1hgsyWqbkd",
+	"SVGE0qUAIsuSZx8VqYf06DfFBeFtUZehkOJBpR9Ufos5NljrErs8GvfnoQfEJatveAM1EqqLZOOdsNdr",
+	"u8oE4RvVFjAjfMtFfo5InYjmeCWk/brBUD6k4DE1odcj9c4eSVuRdTN7OCfTUBwkVMAjrpprkMuq6In/",
+	"z1es3UwjGLRFPW2/eBOBCOl/hHlmK/gMGfLTrvn8EaIAdnfNCXBVSD2CZqPyjBKMrQ2CjkWEguesgFIr",
+	"yVIuXf3COQsLxxJ2WDdm75ew5DFq3M0XPZ05t+AuqZdBVtuh29flod0ls6ybwVAL3wIIlKzJ9aI6rJse",
+	"4TtrSmc3kd8tvs7PrPM12xkSYe6ESxKrM8B88liQvDkSgLTs8SLLPpGUMO9SOw7/4OHyuzylHjcfVKtj",
+	"955LaVsBXbuBWqJF1nPNurTf0Lt+9uXXx6EhOIKiNN9eH4YlhT5gBBRso/jgAOV3+GDg1jsA+5OQmo/i",
+	"nUM/D5TlXLqxNq1Iwz1f1cmxqp2fDahVNJTgTFurQ4a/z0RJ+lMJN1BqGA9C1DiJ9ev8Cls7l7SPMEZH",
+	"BYw7G/BWjknAReLdd0RyfYSKF82o1NoKGX76dESOxRHCWcHNRl9Ydt0zDDwg3KvSdfazNRR3UMIJe4EP",
+	"13jdnOG7hVHlngAAr4Q2VoNrFSreS2weg1LXFpTt5Z6dM6kYmmcnYX7qBCl6XEHjKp73O7a34YYdXT/Y",
+	"7N8Xd92+Dz2U+J0XjUNKdfwm+EwH+RHMGaqWC3wexQ2gPQYya6l/Lf2i5Pbb2CB2F/kWwX/qm8ZlzUu1",
+	"Utke1VEsT2daOBBj5jA00IrEgRP27MzH1KcjyLp5UauMmC7dS4g/uYni0fuOPoAximC3Ju7QkOngZxDs",
+	"Yp+4iRtOs7tb7DKnG2EkREf8gvTKaXbSnEDF02+BWdyf7u4YTHC1w/1XkU2pgBi9OEL7sU2+G2MKfX56",
+	"+t2bt+/Of3xz+S5hphSQUaG/0ATF3LlOeJ4PCrxub6pxjdiJu68HM/vupuFGJSEG0NOjseAGpGTXdWf/",
+	"o5mSTKpd3+Y8/3I0MexwD4arm11C28erbB7a7gcvI45fX/ZmsZST0f7wEtqxZC6ziGy+I2tz06oxjbN2",
+	"0/KosxFrA2UfKvLhdeoN0CGp1WBvoTvWG0wRj0of6uumz8lCQjpApR2aR41eO5ZI47AFQ8UJcantxce3",
+	"sHQ/XiTNbiULIXUBrWTUWHAyUlQsTD4BttYVgtDTQaSJZho74v/j85x+j90oHg1gd6TWIZbUOur1/C3Y",
+	"+UPSGnCtTwFA9ccaDzu30vMbKOl2rNNZrkEinF/mSM+LEd+Yn9ojKX9+/tMVwJolxkRo8+pxRbB9IGGO",
+	"XO0spb0krC5s7hSVEpdQ5Ps7JquPedh6k2s7C8f3xVZ5CYV6QBxs313J790VAoatVZ711Kj2+8RdYnRE",
+	"pheqP6hlWiGr3pRKekXtcnadCXtbNdldO95b3KNj9i71wB0y6m91q/W7Tb08LbuN+71w0L61PhLnHzrS",
+	"h7geSXe8KwthIY1xu33ZvP1piK/GFxCZ8JgBd0mKSp+T2usx0drDGk4wnmaJEg2TOEpIrYWWoRJL/Vdy",
+	"Ja8wd6AwPel3c8kNtYrDX9s5UvrnzltFbrVsyzNM6XdRw3lQH6gMoPfOH9Y2H8Ix3m1/jH01z5lw5kVd",
+	"18Elg/UaUoPHt+V7tgJnf/MrLlrodg2oZQPm696M3nc5wW3eykpvdi0MxZGtV5uELcT1FmXGSN43du2B",
+	"Smho1dJv4ntGihzCBkKEZjWTLRpZ/SKYZ5xvm3TJyc3CRvoWhsUQpgRsXVly2UJvXfi7oYUAW1RxqyYP",
+	"6p+nplb6qPScCaj9evQwKV77VikeAZyCwy69BN8ePZxKPqAidHTTLJqYg8eKqAglSLPsGh2PChLWzLDT",
+	"A6s9uVHz4rKSLxHk+PC+anqlKQkTUlV9c7UPSb0K3IcPnaCpf+6YmNFdlIBq9HFLdZEdtlxcz3FYF6jk",
+	"ndBsVtG+p7wyiv3Bgcx8fs7sU4wz12+wjuetS4ALVoL9+hyhaQhk1T2mbqC8QHmLsbS6E9seTHDt2LFQ",
+	"Yq6IYXvgAzuscKxSfMAph7fHZSUD/CYlgaGY0Be1f/MLlgEU45W7nYNsJt5zcn0aHK8y6swxrd2r70EZ",
+	"8Vk4KurrsPeGwkopz3N0WLrHk7rfMu2O1QepcQ/20AuVB4eMMZCp6dDhY+robU8z7gfsSjZB9Fay28jt",
+	"WGBAanIS5P52XtleY1TfuY/o8DueOELqob7HsuqqI1w5uKgxm66a5MB5CzLrNen64FlG/IYOLaTNRD9i",
+	"6MrhV5eQikJQsZo7hwt25nRRAnkgrFvXu3NTraK4WNPyyhu8jrnAgZx3a3no7JyzxdZwVmIKBWWCO1CM",
+	"X5NJsCpxxIrOBedenrC6DUHCEKTE2o4l/BVTelp58IxS0+33dIqNlfRgaBjeavLrGFECwj61kXT4hhPQ",
+	"PhSScbayVoDvlepfjs2QNkBffqYPse3vyTcPQuX/dBT7aFQVJyVvf8Wdl9MhOO2sz5GcyCrHZJpqxYTR",
+	"kK/n555O4nB8cVpHQ2eDtTPvuuXBO1VmuiUj5vMsTAltGZ5xw4eAugwvTV0JPc+0VJluQBtExYjvkbvu",
+	"6gQOgkPHdD+q7WFGxSFJh2tPmjBrB7J0IOhSYX7LDIZ7UzQa80RSNWEcBCggEGtT1LtiecAhBp/MzwWt",
+	"Apq6KqB1eLHAIQadQy4I6Ky1mwNsFQe70g3PDZcU02M96xkad06//UyzHb2v8bGJSVhHiKpZwH8c4aY5",
+	"8FI/kMd0rFjrrY9ldWCo0afd5xWbG45kw/XmcI/ffvfiybOvnvuUzLXIQ+ZWCkWekIlPZF1x7Ea/3bYw",
+	"kIMsGKWuXSOxaPFFLF//MAgBRzdWRhlUFctC5SLdT9N0sMFZgYozNWSyH7T639ktpYZ/TVgh2hlwCFem",
+	"bjt2BCAOgbHW9BHUfgcbfLBqv8YoDYYNJyMgfugkO6I5pGuLHfHSjF359fd366UbdJptk/JfVFO0vYKr",
+	"Sp6zYCqWjrE5SzzYR3t9TLzWnUisgQFSxXLGiNncVS53uUzunMbme/vG+9iisHHJoNZgU7nVrJyWFRUx",
+	"1vAQErReduXB/Uwk6n639F0B56GFeZte0y0y/Lh96DBeOyQHfXfUWpp1W80lTS/VqIDrLZjutjGe4K+8",
+	"S9r4sGIbhbO0d5kXLSgxrsQNyLhO3xczaiq+47lrHUHXhI1riA4fyDwg6dbGNdIpSqZJI707sqdT5NXm",
+	"4GCrxxQ8o4renGTX2dPDHEQv/bEb4Xcu3hCRatlEvRv9ArH8MJdhREd4IOlztxvW0cWxAAieyrskcbBF",
+	"PVTcJc8W7Y4QaKsuKVK2VU4Byz1OsLW1upi36NCKTqyVkm6w9sBRxwPBKBxKqBDnqS9Q847r6wfMG8ig",
+	"sMwgU3EsRoODtlz2Jk5uuOkRLQa0WUZP+l65VNjJuseGiWPZBsjzxuRWU3W+eM0FZj1ptlLZfqYOPziJ",
+	"Zdy1RllG6ELHyzDlW/DwOdy4aSWIDG3t7wdzDg4pR9hFPPpNAendM9MthdeCborioiGd3Hqtp0piRgde",
+	"06S056tlus2Gvr7DsoJeZFP0t1IYWNbHd8fyoAiYTl1VYs8/ULJCmRLl95oj21zRSdob8QpaurlTakqv",
+	"zLtvgVtXJI7XmzsZGeKdP/s6lqJSy7ZR+Of6nNsCBuRalSmcM+4yWMO+vgGFUDm91VmrstWck2c3QisE",
+	"0HfvitcsOVnQ8Rs6b+FT32x1JKtmlCfqsvkvnn71xfMJ8CO1JOiWeA4wdDcZlpjhnHKDMwUa6+4KrnXv",
+	"rlHm6CJgpf5Gx15QtIe9rKRvJa12sg5yyXYlIJU8JP7JIufG7tlnmukN5HniIMYYZ+gs05quvMN2AV99",
+	"9cXzZLKsak/1e7EVCDmmJLCykvafzdIu2Nl5ZxkUAh7p2TV2sh3x1smd4GajWQk5N+IGmFHxbcOb9j/Y",
+	"/4Nu6v/4jwuGxfqpsoKWjltotoJc7Vx6Uj+mxOSS4ZgM6br7LTP1yb54OKQjbafDcDY4Y0e1i3Hq6dgF",
+	"H71Oepf2SJlDdWPWaciQuIwJt+SU5CH7sjnjSvc7hxFjzmlo5bHtrLX/zdCsyEKk1x+xEHfz9yyHRh5Y",
+	"S1/JnXe81XXQ1E1tW+Rg2vGFVa5SQjJr+ofEZLsdcCY0hHnu1l5nY3SZw4vrvVWPBjboR7FFaPZ5GH5V",
+	"6X0PUGbteRSa5faqQFDBnaSEpRAM+QHLkiZ6Rbrn7xwaRjFhWM71TC1p0Uv2EQDE5g6ztlOL7oUbc3zj",
+	"gS6eIlFz42d22mayQD0trlKL/4loNn/xDgDO3LRIiymE668zraTB891bO8hgXcPobToYVE3qCqKZHD4H",
+	"MNXN6HVNTjikd7j5A3CluLi53XAByomws0FDkh0bteaRXwdk2jfY2eW4u/Oq5ClEm96+BLMDIP2/ULkw",
+	"JKswV8CaZRkDmTWdfFd7lvNKphtq59uvbD8/m2RGhcGjw9hhjjBYiu24IHhunGWp1LqZ0RfjzXqfT4CU",
+	"/DC241l/bCStv4/EnR+i6cy/dCjlQONw238Y1rx3skZbDHTjH/W4B+GPkMEHI3TDirInvzv1//Z6Tseo",
+	"dsxruYryLusaXMtY28JcNJ/YV6A0cDO2CoHLua40Wrx4zUzpEZiqfKDj9tNnZy30wq9a3PosjvmDUzp8",
+	"p6M3lgsJjczoeDBOus35/vg85ihLqxLrsZwmdehkr0uRyPR3zhz3M9w6CQIrJ1z+ldkptgUuOxPocehF",
+	"x30hGfcgl97jIKQ2wKnU3N1S00bw2kyn/SCCWKsi774l7k8s1W7gcL9sn+0X7abpUR+Mrw6OrR1uhTZC",
+	"XjEs2HNbnTCRnf/jb39PEMnT/ouhLmOXN2UjhqR/X9mbGmxYlhpx47oHtJcgshwSPCVcRMmc6Ydtodz9",
+	"Ri41vtczqd7/VI3P3MCrvYnBnL26gdKnjk4qVbpbAzBx5azLiPFH2AbBUSZMkBcz62n25XXyR1eyvcF9",
+	"KNnc1KmG4AEyv+PasI8B1exTq9StUz8gwbG2RlO2s/f2XyQtXh+6qqlzTSRBIRqmfck1PP+yRaV2fTEK",
+	"gT642EZeuGZkidPfqSEZdjXgum7dQVsWdzysRal7UEzsNaOt9m+gLqv2wCoTOMw3ee/Gy6EEZreGepfo",
+	"c5ZzQwlcknF97YoPfXVvMyyTChv8TBxeus5F7eHtpPy1bJ/Ay3ziG8esU6NMTDy8tNTL4FgRNaiVusbn",
+	"khor0Rn6CSQLFwmFXpxcT7mP5SR3wx3hKK/Zc8xZXr96gsPcPdubL/3vFN+W4TZnsumQVTaHrO4mYx6T",
+	"MTnJHnublgAx+BWkt2Wq8lhDb7VlZ3E0cPe7Uu2O+521cI5Ms7qLqpOWivrIxa8GnAXjK3UDib8nUAod",
+	"Ax7bqEBHKD7jUridr3MvuRX2uOugUlgTzF2srYZysVt2UJQ3OpFTerw6RCfdOosW2SQh7Y1116t3EeSx",
+	"mIBAm3Kgc9uPfQERugsRkpZxVnBtgAmDHjzNONuqLcge/eMa9rGGDmtSCYAZuDXnDOeQMNBpwlJT5k/S",
+	"hFUFKj1aMSX74ulPhzs0hOkvDbvY6cfJHqFjME8DH7ImOFuVPL0Go626H1pyjSpjNrCNL95EdZQXrbq4",
+	"eOr60AHHYPW83RQRKJ/AFXVwn7jG3ne6Tu7h5GsZGpOSlFvSKdJDJ+/Zde89GdH68DHnSBsa/icuIqc+",
+	"uwtASOgxf7cU6Z7HdbGFnobhd7nJ6mqiSN6uyHLMmbU2kjxnKHmZKtlvlQCdgkxhngWN31lbyKxlG4nR",
+	"OVfiFqwBVLL60fOWtCH3Q30FH3UDbRHzqplDUJeIJx6PYkXJse58+jJXaSzpnOe9m0Bwf+fvZ0pDFvqg",
+	"IjW8djrYhL5F7UbIazpko1S+tPP1/67zTcWWX8HS0l+yQISc42CCe1rqxiACh/e4F07ljbQ3sin33tIN",
+	"W9NTOmGnq+cJe117+evMtp0qs0N8lcf3/aGv9C7td4kII3rnxMaFlSY8cq2FNpxi7nttYOtIYvD861YV",
+	"03Ln/osaBd/ZtRbGrAmvlHYtRkL/FSebP2GFtG5K6Vyn7DpN9QqTWkrAyoFDykgxh4RgO5dGXYMcSka/",
+	"102UKm2WlW4jn2WqoopvP4Cstqu7vf8x1uAcmQ87CGEECXn1wOMcNtkPuiWDNmLLzUiQt0vQ4REkUeLq",
+	"7mFkuQGp1JOMscR/E97QCBhbf9OOXiSm1tV+eA89OKYSXfENSFczn55tEGuR9sW3jIFtYXpU2iA4exjT",
+	"rAh6dXrF8Ny6q6cUF9XryX98bi2uC4IUYAhClgvdW7Cu2+kMLrHFqk0K/bGVxNQsgUAUowTv968dHAnn",
+	"3d7HpDmP2FFak+BPVE0QN2axrZxaM06ZNij1yeBylrzVD1CjxBDAobwvmk4+g63D3GORYBB+Hp086iD9",
+	"jeTbndo7Ln7E+TxnnGmjCnTO1LZ4wly7/43aQtM3j4kW6uudG76PVJ7+U/Q27z+u1w5r6tEwqrs5IJU0",
+	"LvilVBH2HcSV4DcOAGxqDKlPh59UlVinpbsCbPxz0jk1jzZJhs5F0YKxHoGtpgk8UpAnaBI5SU13u7Ox",
+	"ysBYlKdp/zgW46G3XrrmrfN0Pzm6f/P4xGKJhXdxnO16auM/Hih8P8tAWoJZRkJH1M59MOvvCDZDxe9Q",
+	"Ouw2u+U//vZ3V/WsZAousc2NnzANwFqTTGbjiodier/aQ4KLvnvMmelpdL6aooY+x0+wvj7uM3mSJw8I",
+	"djDYbBGcvvTsrK/p7RGisammO3RgHM2WW1XCsj35/h76hwCqQcvQg4zTYZ3+Xkr74/uaekDolcyFhPMm",
+	"qKUkqpE1fHYGfI1fa753mocwWAWkKTendqLY3wfKJr0ZS945OhTXa/xgchd4FAPuGGJ88empKgE9Je02",
+	"z10qHeDzO9QS1tnRY3nLK65hUqG8NdkO39mTdTs9rzgTJaRGlfsE44dhZrEHhZqaSqyLnO+XEcUmvqAt",
+	"3y9TpcpMSN4XBHWAW1u+Z3SomOWYbkSeYScGxxpqJ7HMnFLJ/SuZMIlH+PZPBY33nXXmeohflVwaHQ+d",
+	"bp1rIIY95xzeeLtX8oLxlQbpAia+kMVuM+1lWGtvKrFIFhvgWQ5aD/r1x4hIquXOReUOZx+zX/7Ctxh8",
+	"ouZhHDchnDs1op+Sd08NRSYduG8CN+nB0rQgjoWkDg4boe3h9UFgVVtYBpi1nTCcMBuGnWSXan0enN2V",
+	"lZeKgGBrSnGvobBGUHEZJxH/2mNV+uE2hclCyA2UwozmNI0d0wiK3lGVTEP583W6vITdE+RT+qdRxZMc",
+	"biAfSqSPyZljDKJ6WoOyvAtW7xwwWcmF9FXV/WaCf40q/l0h9wgVcj8FlNYFftawJBzhqB7p2r7Fvgqu",
+	"0sPv5tTew/vwmN6ueHfPXIB6356xUzFDO6VzdjvbWAUlbNUNfZRBDr2goNH1j7G+h2uKd7CtWwGGxBPd",
+	"8CDL01U+T/B/2R/frfsYj7VyfImzTZjhWMZD021rGKTcGvbdqxffdm7rT0WLtNP0gkKtUQF7IIXyLi61",
+	"UIHpucn676vgLFTB8HqbtjSvCXUiQ8HBlrXzrumWEBwHYapPOnHkhY1S17oPxs9rxC5p40oYxG3XPuEy",
+	"3UB6raqA9Kyg6bRM7e+sfC8VZ0a15RjvqeXkvrK85mKJlLHIpo4Et82eXzUTwAWqUyU5HCf7dvDyHMBY",
+	"hygw1o03vSyZdTGkxrE2gc90ZeVK62WqqtZlHSaUKq2H3WO+N7JV6/Hm4TnbqSrPWK40HOUms1v5vaJU",
+	"v8O8dxTEcQtsevfrJmchkkS4Z8KwFOculWErjD1ZCuMzEVio1k+jqz4FPPGNu2ua7Xhf/H45YgmuZnek",
+	"rbOPpXIcMiyezQG7drPvtioTa+G7Djr8IKzdoJQRgznWXosgyUhoQ6QsDKUFx4udX+DVkWDjUPuShHqn",
+	"7V1QwL1wHDbcdfIdFVyPGISzw+kZ5FEPHU2NwtlnH6Uzxb+bPIx3+n8oHPJHa0ZwdMOBGcVmt7bsAUD8",
+	"RyNbxE14VQ5pPz0W9/Iaip578E4Vhb3mszJLzW8ouj3PHd5nH99tmLf4q55WE3c0bPvM2WDn/XTDHTrm",
+	"0I+1XQlbN3LeQ+6ct35HuzUsve4ccq16Hu8qDWuRIwsImcFtj3N4PaV30jq86tU6Hu3WkFalMPu39sRd",
+	"gLMvE6BaWpPxD3aV3Kjy84TtNiV9ZgUV0CeZe0o2PUU+Jy1hR98cdgL4HMv17ATspgMvMezpJrsxplh8",
+	"+IDZxWsV149f/Pjag99uqtUJe3UD5b7pfWr4NVCG0wbnyV5nsC2UAZnun/wn7H+RfyjhN5ydNfOfPWfp",
+	"hpc8NVDqhG2tfMw8vm+aC5Dm83NrbJI/iHHmGlWxSmZQ/iIxCZxvgV3DnpVgqtKBGVIRgVVzsW8meen9",
+	"NE9KKHK+h4yZsrIG+S+S8KIzVvB9rnhGeRfrStudowgAjrvcCo2VRCfsJ4dHFCzWbOAXualWuBDNOM7K",
+	"rtPPzOpuMpwGvVRkJ7/IX+SLpss7xlcuK8mKUt2Adv0+PVg+ME8Zn2mGRESt56gQh2ZBM/qJ38CmWj35",
+	"xnWV/0MI9Njk0duRhGYrbE9ulKWiX2TwW5oU/ni3SfH4aFgC7q+kD7TZaWC/e1rx525dNfAktV3i2jdv",
+	"dOfSCur5Mg+/Rhego0n8Il3FiKXAuum8NXFwAi6WrdbW2MG2XGClD6ukETmac02i4C8SZKaxsEQCZJpJ",
+	"5VZFHmvuvCr2QK0OgKfQoGTalb2yt6PGigPX0c2e66lLHP1ff9U+PsTtglc5sFRlcMJeoBPM74Yw+hep",
+	"7WRa3QSpUbIP6F8wsbZ/2Etau/xX+/vENys1FUJrPDs7+0V6Fxpm0ArN3v/ik1l/WZyz9//4298/fDj5",
+	"RWL9VAqS/IjUiXMtrDK3eFFYsfHk2cmZv0BanzVlzIsdkckiQOxfPEXhW4DkhVicL744eYrvsTcQCr7T",
+	"DfDcbP4HQxxUS0enLZR8nS3OF38G8x0+QmpLoaSz2J+dnZHMl8ZbznBrToucE3Q83acxoY2NQEJx9prw",
+	"zVvCeXH+86/JQlfbLS/3BAbieaqpm0WJok/YXzzVpCXg3vGcCn75XrfoD600fqXxEqpWi1/tkKdbMKUg",
+	"iPG+PfjBPfJwm4A9Z90oH2ptsE9bqWfRyplutuvHUm3thlWaKpFJD44vHzXuQQq4rH3/D0wAd133BKKx",
+	"woMuRQk7aub7h6/OvmiYGyOI2ucVaKNKSvsmZfzz+N7dPD3FIHQ/8XwvtHlBj4xuYCi6/upKBpptHNJa",
+	"cQT0HES290Weu/K+7QykhZGDuklmHcx0Ap/6G7nRWMolWyEaYBbun0/S7ezh6Xv874dTAwQ0VKgY4BAm",
+	"9GjfpphACEuotQRCqaVjbaoT7PUt7EVsj9Q/apQjhJIbWOZiK7CZ/m+VMnwJtxteaQPZ5xeMMzslhjeD",
+	"lfWIeNs65nfgjpkCUnwLBlOcf36/sOzgdX4nwD0sbKO9Wv0nCQ57OCPgQxI/u2bk00Df+0/YY7mg03Je",
+	"qmw/G+G92haYh0m6+ENS9ztqi9ojOokOAnqbgdJJq2lqYt216uEuieB5Tn0anCalGb/iFNvppXarl7n+",
+	"an0S96VoMOIfaFMvK+liJD1belnJmcRFrR4aF3W093HqNGGMjTrFlrS+QAEO97GsZLCJ7QhIr+j9tuW2",
+	"jjDmbxWgh9hxpottHcGHsbf4xgD3fE3uev92b9LASB+VA9+Q73XCk9hQxQmKB6I5fxp9N9UbCazA7+5N",
+	"d83BYwpTC3aolzMbojp97//9IaCvSEaatQmWWzKUnImbqi1oalLuTQK0pdbWXHHhA/edEVv8qirOg2cN",
+	"5Lmmq/Twpvkz1ER9SNIjR9zsf8m3U2jiJy7MD28fhyiGpVGY435P0ngT+GmSJr6odtIa/AjliBnYO5Lw",
+	"tWxnJQUpjiehU77iMnOFsk6paZ/qC3rgJ1/A8MDn+s+kHQTtaWPKL20sZJbvfG3m/Wnoz9jgKWwiXBUn",
+	"7C3ivqIp2hipGV559CFQ1t+x1GMVkCdw4wGbqh4YTmrHhGgcDEOvGgsN7G2iW5qMz4715G1qIIykMZx3",
+	"/sYm3YqqGdaqREeNa+jlresT9i033Eqy+lcbpa7ZlTIJBfFFummcOACFZkrme8995Nfx2CJN8amkBE+q",
+	"wmptd12Reyghf6xIFX91E9XHj+OlB+KMYIIf2n5s3xvzQZVpHLmfad7xa5hD+UPoJE6kEAGY+eb719j8",
+	"9IS9sbQQnq97ghjkgjnfFr2JPHTiLnJ4A7w0K+D9fIQpxgmmaGy5yM8DiFwJjqsSF/tHrFkh2Ra2mDy3",
+	"Jf+CYg5RIWE79wn6/5CzunwzF8V/V6/s0yT4Zn4PfB3UAz08eb/l+8auccUuQSGXl22B5Bym8zsQtKoR",
+	"paMq6ovKqCAWFDJfI/MdgjLRNNdapYLXIQGsJqmByiHX0OpR1bov9hdk4aHJ4UpT+BXUFRqujyTGiSjw",
+	"7TSsxiXjyB4rIrVrHpqdsBfhdAkNOqj3IFRRx3QnzEPdedDN7vOYj4+OZH4Fmq1gI6h5BS/BdWjAGQqH",
+	"6tbmtUvgmcPxvr+a1j6tYI0ivJSX/naosa7xvHTdjjlmPNbIbA3b1FUTlVGIA+oHCFqDR8sJuxN1eGLk",
+	"hGtpD6p0iK/0TdDJLG7gUqi2ZSi7zg9nY40gjjN+J9RGaPSZC3nlSaIh5r4FOOuvtYR75rk+pKlFdPsI",
+	"1ve7EB2O2DBhJfA6pozueMtq2PXuTne5dlU8cS/xs7MzMrPtYwWp/64zjzcDEvbs7FljiwNq6tIlZ2K8",
+	"N2N/sD/3uUefH0oDa3z8kxltQY3UR7Xc3jYHF9htz86ePdL4byjxzGd4zsAVf4KuUodBY4mkB7c8Nfne",
+	"RyvQePSNeno5Y1OtBkO3GA5+OFWrWr3FeHef08ZObyYrwle1MuG0q43asW2V2iudbVSe6d4Incj06XsD",
+	"t6bflffCsByskv/0WZAIw7AHBMbvrQqBjaSdGeNLby8rmbB3XF8nwZl+C1YLRIugNgRc6pSlZse0F8zV",
+	"46F18bz3zfax5t2kWFlbpO5NsQu0H3I4uAkI15uxRRavbgsus9fZpECVAzudHKcKqnUiXZQe8mp7nf3g",
+	"/Pw9tCgyfYEKE9U1uUZbddqKNtxalVYPwGZz89yBwgUMMVS5WpVwIyg/K+WShiSsMe5g5cyuHfIgSgkY",
+	"3sFI2JtwpW4/nGKZSr9b8Rv79Q/0m6MvqJfq9s5304HG9YbCte0suM80AnBhbyv6yuUrIdDaOeOYuGCt",
+	"KqUKrMpxkaIlYaudsBeRcrpQKab0q4agfS7Vn0PEiSHdbbAT2cRc7Ae6qPFwH/qOxkEG3Ktshc6J+djm",
+	"RXpNeWWVQQZBfTy4K4lAmrY82NPI6uH2wTWmbzCxJiC/kJcs5/TzkRefg8HEWRgpZkZsCcHx0FIrAK6x",
+	"pWSfXQa3RY74Fi67NxqN3BfQNlEmZUI7I++dHbTVC+Hp81iG/x6T0CwDLX5vYcnvCJbiEeyiS+DZE3R8",
+	"OygMuusdNbYbpFwwia2gnMzT04lZmxL4tl/ZkQxjCRgYyHBwQlqhZlvvPyQBNpH91iMZUfaMVYovnDd0",
+	"C1hnSiBpa7Sg6WFMraRqZWxotWdPz5gO3uuNQPSXnTCX29qk6zm/ELlOP9P4VvKQdQ0wu9b7c+av09Lb",
+	"cOOeNBt8RJYb+ty1y4B1KcJaZGh4zpHz9xO/hidVoe1lijHM8ol2248+a9+31S3pgkpca1QIe9ADJBbI",
+	"x7jB/SL0aQaJmBmkIgONXnsoXRZ2KgrhSq8D798JuyTsGPYHBxaVKQmfY1YwcxikSeArzyjHmOw0S3F4",
+	"x1r1qna5ojkVpp7/+dU79o+//f2UPovQE8isaSFwHDU9koHupocNeiYFj57OZzGDzPqVgW+rkq/yPeNp",
+	"CoWZJc5qB7QCkpZMxfsEMISmkDWPeH3s4+R7+t7968Nwtu/dzt/9brJEuTcJvJH5vj+ZmBYxT76Ed64f",
+	"scOOxYY2+gU9cb99HlchaJjHyGVxC+pLUiQ5hERsxBaeqMrMIvgDcB83hlEhXxzGnZxVOqIkH55pCUW+",
+	"77c3L+3X87DPJ+MPxTX90wtaotyAaBJyvMqMXVUi4+i5VBS/o5scE7D3TLmmQy74VhcpWS33KNIKGhz0",
+	"yYv/rpsTPCxlPYaoaPeR6JEYfk9mFhIbtQVKaLZvZ0rWt2qvqEBVsh2niZ/o+aoG4o/qia94uqnvc6G9",
+	"K/PHN2/fsfA9J+w1+TmD6LA3DoQr0CAFcC0gz1yWkzDoTMKkDHrPz1/8emJtiEFVT3/iut5LSn18XBmE",
+	"gz6+tlcVVtA8PTsLfNpkYiaMN6Us3uWUUFqBpaQya+dQtAm04MKaZqdC3ggz4ul57Z45lio+KbcGLaLP",
+	"q4HuabfMGa6PPPdvS8KwBOVcozMgo5QF9GnkQpu25lEABbaSPk82lpXSkj5VZqXZOQy5R2ZWGnv4NqED",
+	"msMiWK9Jx7Q8dcKoJIzOV2/UTiK3XtClkvM9fohF11gc09TcWaYtQMboIM60p+/pH1YRvVHXMKSJ2u/7",
+	"6CUS6hL+0X8XZR1FcAS2+tAU945fW9sGycW9la14em31FWiq2a2WkLAVRZCcvxJuC8ydQtA9+8Ol+2SI",
+	"7MA1KOm9IX4EajPyYPtrBxiS3TTFeSQ3vusYafwiy+z8PlVBbOf2Int075gddlgC232dO4tleNROFotP",
+	"fESpyuzbcjANroUqHRQ6Seo5KtG5KBu4jDrt64q7+gnEYRhhxNP39j+DLrs4NUbEfEEP3lnI//rALD9c",
+	"BeXpZwaPnn1VwlZ7TDgp0Xxq6p1yIa975IG37tpH8F9Fxg082ikkn5KkobU/dh3HdGEzV6mTfR/jkhw+",
+	"9iDZBkqglCT8jGdZCVqj7W50DbrT4Clow/esEFKOX76O50+pswPqeXHK+7N94F+T8HDp/7R09w0m/zcF",
+	"ZUh+W75nmXKEh+l5lrowEcQjUil5wn5yKL45rA3jO2uCGL7XU4murKHU4j6spriYhZOLdHLCRC8M+K+A",
+	"bCM37Z2boar7bNOaEFPA1yyesJ8cjq9L9nPtToLxr5R9Bf12VZnaReaD7Hvn2MOKAn4N8oRdOgh3Z41R",
+	"kUVTkhSpeLC78a/HYo9iRj0aO71yBQ1e93M+NRLVqZISUjsogWiludLOu4r8xalMfd3JR+7wkA8dDFtO",
+	"/6d+6oCaDlIGHbjYBRUeqTXjeW8xyfHQDR0UIonDYQm+G1BIxuW+t8LGo31OOmi/bNc66/eWI+Wn/whJ",
+	"UjWBYOUwCcB+EIe2kxdRnwfJ7xKf+F07du0SHiVZre5iUINpi3YeGm33oJ/gkqDEP0k/gZ3bR/AT2GGH",
+	"ZX4AXj7fObogX9NAjTNEa2NrlWdQnrAXYeMKe6lT7M0lZHOCzYyef819lK9++t7968MwrBw+M0mpKOtn",
+	"P0nL3S1l2Hh38CEzlRa4t3WqQeqeLtQuj45juKQAcZUGJWYlf+8Cs3qMe8vuU/895eCrkh6T4qUgcLlD",
+	"gCxuWNMfkz3FuDh5zuh7LH5iHDNpmcMWC1OBhPaFj0uC1bJaXRBJd62RElbJHLQm2FhkfPyXC7M2OLu8",
+	"HpnwfZ14OATxwsIpmo+VLa5A3mUV78NWjw4zlqq5wxaRCVtB7jo1YsfINT4TdvOLhQkvURX8NK+cSn6c",
+	"AOFlJV/a4x+Ae6v1fY9QN4MR7+CI8fV1Bb5LWG9QihvR1Y/4Zv86fV9WcvhSucPRo3h48JzNRwLce0Mm",
+	"U0Igy44p/V8VwmG7Dce6Q2/9O87y/DrhFBDHsD8AawXa/Q7jX8sR8HH48yVgdMjJ188aijlhl1xohxsS",
+	"3D+YcAUydd+4+rz6V1PoxnB9PaxxvMMn7kU59zfY7SR+p8a6nfojoTwQ1eCBeXwXzMMi3+MOSn+7tzz+",
+	"RAJj2T7vCEbzdy8/7Do+zqVvRx62NHGPZ7zn7ftO2F+cekmYuLGTPxQLHtyg1+uOTv20pgxCHrIDkJOc",
+	"ZQpzAZWEczR1KWeUoBtz4ATq6CYYWlDClaRhKR49jipyDZtHP3lRI4djIf+uVofRO3oFTnfd8qy2xuwP",
+	"P9MMEfp96T71Lrg1F0wDNF3a69bWQb7ref0STGTZcKu3Dyi/iIx9Wd0VRfIT5Rxq4P/Y+fe4ld5gH7Xn",
+	"50UlGR56flySFvM2bMW4t9mokC6hZi9I5VOgUB3KpD597/41qLi/dY3fj6Va97tHUODdSENFV757/WzQ",
+	"ie4AUJ44ABRCz1wFbceDcKDzBhUCUvDu8/ghjaRyzHMcn4wgcdP6OKkabvDhi3g+0rmEIucOaMi99TON",
+	"2ZIgs2VqbpOWCwgbo+CF6Bv9kLXoSa88cLn0cjxe7qfv7X8Gef1Oih0ptQ/O5XaYIRa331/glrx6x9GB",
+	"5pnTt91JHOoITs0+NFIoPo/Nj0pKXMX2fN5eDGGhlaAKkI2eg4jBK6DS/gLIm4igRfZpTj66DOw3IFMB",
+	"WNN/UmcSZkGOP6wNeQ3Z6/WTH1wpETiPg32OVCWsN1KkgrktdOHXooRUSeplt6Q+LIdKD7H0fSlqBoQb",
+	"e9INMfjjiKLQ+P04Il79scFm7Ho+jvScZsPU4Skm1e4jsKDLVuK1zk+9LRJX7BDo7WQEYHaSuIHE48sb",
+	"GDCTQsHaaX3RB3/41Dc882bObqN00I2AGLqGGfbeeaWu7eyqguo/XavVczdjaq5oqHeOCUEeQ5euQwBB",
+	"CEaEFSn3y7KSiYMB7yQcNVAfpu4W2OfYv3Png3ux+gOxlF/MMa6Bs0czM1ABpV7rK2CZA3f6t4113yxa",
+	"FFZGRdDQHDBAtykkQv0mNWPVLRTrjD5WFZO1snEvy0TJkbjGaHbSf8DnpVra+X1eC40Lwlf1uf8I+9y8",
+	"0tkuDr2l00o94te4o1PjU2R8j7D6b7/Gw/Lc20MvRs2BUXY6oOywu38vezmGHQlp1E+NZT1S/b3lOOI7",
+	"aK7HOlm4H1B7QseoyHi+hNp7NzuFIb3w10Hr85ge+/TZ13fJ7/20Yinu4B4jnuJpJPT3JI4YnOvYkZ9V",
+	"1PpzTRqS7E84mawhlo4fRsW5V7+pm4u0Hx70bC0rqfuUO7/8TzV1w8/vI4Vy3OgfR3hPGH1++U0hb+pa",
+	"kWDeETZexA4DHjy50mh+6A0gAkGoQDmOwZqLJloTc2SF/NKV6qfv/T+HXVp3Jd5Gvjy8a8sNNZyGUneC",
+	"mMcv1e4U4steSEK4E/LCQardHU7lFIsVJnQC8CD/1NDkBiRG5PyVGnQDEOagEUBEZtlR5zr15JOTcbin",
+	"D5zy0hosmvjiv3kYYdY/7vyy7FUA8R820PmsH+1/Kv0L6VoADdC/vbXpYtcoTOtbnSjeu2J2XLNdKYwB",
+	"edHih/Bi984gcvO6x5u+t4cgS/+0XDIdgvPsIcaOt81ACHR/vA/FOn2jz884P5XCAALEs2vYrxQvM3JL",
+	"Naj5yjVqOpZxDppnHXZ68uu9Y8enQwLulritNRjGt0peIbjVam9As5CxLnyOCDvrM8PWpdpOhLE/i/dR",
+	"6uSi20k04z7/6qsvnt+phdOXX3/1x+f37uL0GGh8nXOOIt1rU4Lz3zvKmUFDohZlFLwIpK+rEuZWR0IS",
+	"UfKCMuupQHOL0J1W4cVY712oX6clgByk/rf0yNxU/z12COMr5VyiNJMJhK7TUuX5iqfX/U3DPmZ/rVo6",
+	"0r71Rfrdt3PliBRQaiWdr14DIAIiVXYZuLWWU64V42vjbHGrA/t6clI97kI+Oy76Radl2Rlv/ajQU8NV",
+	"5r6FAtyifFJegIssB+x3d2sm9bq7fPXMgeU6u3Md0Czm5RnFtt6ijPZfoCY6cQ/Z2bM7lcA/pky0Y8Vo",
+	"+TtXmINuVEQ7mBun9JBSE/zOd5Sz/+aS2SN1XYoVuXk5Uv4IWQehkF63rcNf+H2Xv9EiHsGB+RpB/41w",
+	"/R/b4a1ObVxSuxJF6Vr3pND4CDB9fMNvoDd7rQf2jwpY7xgtetQAkJ/rY3sS26MPgPfRaTYgPqh/zEAm",
+	"PwhpXK8zN4KKdYdKmoIxHHkwCuM+ONWQr0/pRQPd9vH7T5tGHqXoyJPCIGqoO6R5q43qctG67R2N0qSS",
+	"1BVIlgBGK5BypYrpBNJOoemV/m92ssmt/X3fAcFSHrv/KxYmN/vY7nLUugZctuqyKcIIslann66/TR6l",
+	"yXu8rfuLDny6MB6gvJ20cdDH/Uc/9weCDfOvf2hYIzfOR23CTo2nvjhjmvpV1VoGtkfS6HAJc5vb2Ca9",
+	"NPae/vHhNCu5kP23zLf26zteMl5l+xcshH3kO+kSa60creTcGskN64ZJjk1TKnuuQl59flG3+LdmoOty",
+	"fxwJTYOx/jcRfeJE1HR2bpTmEF+N+pGBzJJGnW0nS3C5Z1tVunzgPsC1KEGZEmDciqWn4lg7XSQ1gmy6",
+	"O5Ra3UNEeXBuzGYhnCHMZlRWSNvrUPZ5TRz+T3QSX5797+e/+8QifyiPoI7V5x8cxqZaYQHGMJzXPXOG",
+	"krulgJ47aBkC9CyhwAJyq+Nfa4daabUur4o5xMudSIFArGqQKzc7MBW2DzaKrchfBdh42WHnBGA5lA1I",
+	"lVP2RwggLzO7ErsKIbFxl6rMctubx/RTkxX3yXof7Pw+Th6TH/3j5DFNGH3+EOYP2Lwg6AEvGWerkktf",
+	"DEJwXU3hLZaEWPobwFqrJT8pE/afgwlK/VQZgVsLEjs/Sbw1v5jhTKZ6FfNkMkWSYzGjw2GnO9x0oH7/",
+	"G4XPIygGNqWqk58cYteRRzuKSeyfXEpllmB1LOyyo2nUupAjV9pX5a1VmbrrWWim+Y0VimSTU6F3Cesa",
+	"eTgQqrW15WQmGrZ9sMGPTnbJpyZmaR8eQ+GtR+NRlvgWsEJzBm6gN4UiDWnC38SVBo8yxT0+XQuXuk2N",
+	"MUaww0FalVY9t8RCrufzn3+1p0XdjYmKqjJfnC82xhT6/PT06bM/npydnJ08Pf/jl19+gUfrXv3e09im",
+	"WqEC2KAG6/BvKrwLPvAqd/ARQs6G7/CYiq3P7ErCF9cBqOBD18Tl1w//fwAAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
