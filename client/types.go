@@ -51,9 +51,13 @@ type (
 	OwnDispatch             = api.OwnDispatch
 	OwnDispatchPage         = api.OwnDispatchPage
 	Peer                    = api.Peer
+	KeyRotate               = api.KeyRotate
+	KeyRotation             = api.KeyRotation
 	PeerAdd                 = api.PeerAdd
 	PeerDetail              = api.PeerDetail
 	PeerPage                = api.PeerPage
+	PeerPing                = api.PeerPing
+	PeerPingStage           = api.PeerPingStage
 	PeerResult              = api.PeerResult
 	Presence                = api.Presence
 	PresenceResult          = api.PresenceResult

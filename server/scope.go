@@ -45,6 +45,7 @@ var apiScopes = map[string]kinds{
 	"getReady":   anyone,
 	"getMetrics": reads,
 	"getHub":     reads,
+	"rotateKey":  operator,
 
 	"createRun":  operator | coordinator,
 	"listRuns":   reads,
@@ -115,11 +116,13 @@ var apiScopes = map[string]kinds{
 	"addPeer":      operator,
 	"listPeers":    reads,
 	"getPeer":      reads,
+	"pingPeer":     operator,
 	"createInvite": operator,
 }
 
 var peerScopes = map[string]kinds{
 	"peerHello":  peer,
+	"peerRotate": peer,
 	"peerPair":   peer | strangers,
 	"peerRelay":  peer,
 	"peerProbe":  peer,

@@ -172,10 +172,12 @@ func lost(err error) error { return &lostError{err} }
 func unavailable(err error) error {
 	e := &hub.Error{Code: hub.CodeRemoteRuntimeUnavailable, Message: "the peer cannot be reached", Err: err}
 	if refusedKey(err) {
-		e.Hint = "the peer does not accept this hub's key: it may have been removed there"
+		e.Hint = hintRefused
 	}
 	return e
 }
+
+const hintRefused = "the peer does not accept this hub's key: it may have been removed there, or has not heard of the present one"
 
 // problemOf reads a problem document; an error means that the answer is none.
 // The commands in it are left away: they are about the other hub, and whoever

@@ -69,7 +69,7 @@ func newSide(t *testing.T, name string) *side {
 func (s *side) listen() {
 	s.mux.Handle("GET /peer/v1/pair", s.PairHandler())
 	s.mux.HandleFunc("GET /peer/v1/hello", s.known(func(w http.ResponseWriter, r *http.Request) {
-		h, err := s.Hello(r.Context())
+		h, err := s.Greet(r)
 		if err != nil {
 			writeProblem(w, err)
 			return
@@ -88,7 +88,7 @@ func (s *side) listen() {
 		s.mux.ServeHTTP(w, r)
 	}))
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
-	srv.TLS = baseConfig(s.id)
+	srv.TLS = ServerConfig(context.Background(), s.id, s.Service)
 	srv.TLS.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 		return ServerConfig(h.Context(), s.id, s.Service), nil
 	}

@@ -81,12 +81,12 @@ func orEmpty(s []string) []string {
 func enroll(tx store.Peers, p hub.Peer) (hub.Peer, error) {
 	other, err := tx.PeerByName(p.Name)
 	switch {
-	case err == nil && other.Fingerprint != p.Fingerprint:
+	case err == nil && other.Lineage != p.Lineage:
 		return p, taken(p.Name)
 	case err != nil && !hub.IsCode(err, hub.CodePeerNotFound):
 		return p, err
 	}
-	old, known, err := tx.PeerByFingerprint(p.Fingerprint)
+	old, known, err := enrolled(tx, p)
 	switch {
 	case err != nil:
 		return p, err

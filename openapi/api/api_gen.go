@@ -829,6 +829,78 @@ func (e PeerDetailLinkTransport) Valid() bool {
 	}
 }
 
+// Defines values for PeerPingStageStage.
+const (
+	PeerPingStageStageContract PeerPingStageStage = "contract"
+	PeerPingStageStageDial     PeerPingStageStage = "dial"
+	PeerPingStageStageHello    PeerPingStageStage = "hello"
+	PeerPingStageStagePin      PeerPingStageStage = "pin"
+	PeerPingStageStageResolve  PeerPingStageStage = "resolve"
+	PeerPingStageStageTls      PeerPingStageStage = "tls"
+)
+
+// Valid indicates whether the value is a known member of the PeerPingStageStage enum.
+func (e PeerPingStageStage) Valid() bool {
+	switch e {
+	case PeerPingStageStageContract:
+		return true
+	case PeerPingStageStageDial:
+		return true
+	case PeerPingStageStageHello:
+		return true
+	case PeerPingStageStagePin:
+		return true
+	case PeerPingStageStageResolve:
+		return true
+	case PeerPingStageStageTls:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PeerPingStageState.
+const (
+	PeerPingStageStateFailed  PeerPingStageState = "failed"
+	PeerPingStageStatePassed  PeerPingStageState = "passed"
+	PeerPingStageStateSkipped PeerPingStageState = "skipped"
+)
+
+// Valid indicates whether the value is a known member of the PeerPingStageState enum.
+func (e PeerPingStageState) Valid() bool {
+	switch e {
+	case PeerPingStageStateFailed:
+		return true
+	case PeerPingStageStatePassed:
+		return true
+	case PeerPingStageStateSkipped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PeerRefusalStage.
+const (
+	PeerRefusalStageHello PeerRefusalStage = "hello"
+	PeerRefusalStagePin   PeerRefusalStage = "pin"
+	PeerRefusalStageTls   PeerRefusalStage = "tls"
+)
+
+// Valid indicates whether the value is a known member of the PeerRefusalStage enum.
+func (e PeerRefusalStage) Valid() bool {
+	switch e {
+	case PeerRefusalStageHello:
+		return true
+	case PeerRefusalStagePin:
+		return true
+	case PeerRefusalStageTls:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ProblemRetry.
 const (
 	AfterMs     ProblemRetry = "after_ms"
@@ -2107,6 +2179,34 @@ type InviteResult struct {
 // InviteResultInviteSecretState defines model for InviteResult.Invite.SecretState.
 type InviteResultInviteSecretState string
 
+// KeyRotate defines model for KeyRotate.
+type KeyRotate struct {
+	// Force Wait for no peer. If some are waited for now, no new key is made.
+	Force bool `json:"force,omitempty"`
+
+	// Forget Peers that are not waited for any more; no new key is made.
+	Forget []string `json:"forget,omitempty"`
+}
+
+// KeyRotation defines model for KeyRotation.
+type KeyRotation struct {
+	Fingerprint string `json:"fingerprint"`
+
+	// Forgotten Ids of peers that are not waited for any more.
+	Forgotten []string `json:"forgotten"`
+
+	// FormerFingerprint Of the key that was present before.
+	FormerFingerprint string   `json:"former_fingerprint"`
+	HubId             string   `json:"hub_id"`
+	Mutation          Mutation `json:"mutation"`
+
+	// Rotated A new key was made.
+	Rotated bool `json:"rotated"`
+
+	// Unaware Peers that have not pinned the present key yet; a former key is held for them.
+	Unaware []UnawarePeer `json:"unaware"`
+}
+
 // Liveness defines model for Liveness.
 type Liveness string
 
@@ -2288,17 +2388,24 @@ type OwnDispatchPage struct {
 
 // Peer defines model for Peer.
 type Peer struct {
-	Addresses   []string  `json:"addresses"`
-	CreatedAt   string    `json:"created_at"`
-	Fingerprint string    `json:"fingerprint"`
-	Grants      Grants    `json:"grants"`
-	HubId       string    `json:"hub_id"`
-	Name        string    `json:"name"`
-	PeerId      string    `json:"peer_id"`
-	Role        PeerRole  `json:"role"`
-	State       PeerState `json:"state"`
-	StoreEpoch  int64     `json:"store_epoch,omitempty"`
-	StoreId     string    `json:"store_id"`
+	Addresses []string `json:"addresses"`
+
+	// Contracts What the peer offered in its last hello.
+	Contracts   []string `json:"contracts,omitempty"`
+	CreatedAt   string   `json:"created_at"`
+	Features    []string `json:"features,omitempty"`
+	Fingerprint string   `json:"fingerprint"`
+	Grants      Grants   `json:"grants"`
+	HubId       string   `json:"hub_id"`
+
+	// KnowsFingerprint The key of this hub that the peer has pinned; absent: the first.
+	KnowsFingerprint string    `json:"knows_fingerprint,omitempty"`
+	Name             string    `json:"name"`
+	PeerId           string    `json:"peer_id"`
+	Role             PeerRole  `json:"role"`
+	State            PeerState `json:"state"`
+	StoreEpoch       int64     `json:"store_epoch,omitempty"`
+	StoreId          string    `json:"store_id"`
 }
 
 // PeerRole defines model for Peer.Role.
@@ -2329,7 +2436,8 @@ type PeerDetail struct {
 		State       PeerDetailLinkState     `json:"state"`
 		Transport   PeerDetailLinkTransport `json:"transport"`
 	} `json:"link"`
-	Peer Peer `json:"peer"`
+	Peer    Peer         `json:"peer"`
+	Refused *PeerRefusal `json:"refused,omitempty"`
 }
 
 // PeerDetailLinkState defines model for PeerDetail.Link.State.
@@ -2343,6 +2451,45 @@ type PeerPage struct {
 	NextCursor *string `json:"next_cursor"`
 	Peers      []Peer  `json:"peers"`
 }
+
+// PeerPing defines model for PeerPing.
+type PeerPing struct {
+	// Address HOST:PORT that was tried last.
+	Address    *string         `json:"address"`
+	DurationUs int64           `json:"duration_us"`
+	Name       string          `json:"name"`
+	Ok         bool            `json:"ok"`
+	PeerId     string          `json:"peer_id"`
+	Stages     []PeerPingStage `json:"stages"`
+}
+
+// PeerPingStage defines model for PeerPingStage.
+type PeerPingStage struct {
+	// Code Why it failed, of the error catalogue.
+	Code       string             `json:"code,omitempty"`
+	DurationUs int64              `json:"duration_us"`
+	Error      string             `json:"error,omitempty"`
+	Hint       string             `json:"hint,omitempty"`
+	Stage      PeerPingStageStage `json:"stage"`
+	State      PeerPingStageState `json:"state"`
+}
+
+// PeerPingStageStage defines model for PeerPingStage.Stage.
+type PeerPingStageStage string
+
+// PeerPingStageState defines model for PeerPingStage.State.
+type PeerPingStageState string
+
+// PeerRefusal The last connection of the peer that this hub refused since it was started.
+type PeerRefusal struct {
+	At    string           `json:"at"`
+	Code  string           `json:"code"`
+	Error string           `json:"error"`
+	Stage PeerRefusalStage `json:"stage"`
+}
+
+// PeerRefusalStage defines model for PeerRefusal.Stage.
+type PeerRefusalStage string
 
 // PeerResult defines model for PeerResult.
 type PeerResult struct {
@@ -3031,6 +3178,12 @@ type TranscriptMessage struct {
 // TranscriptMessageRole defines model for TranscriptMessage.Role.
 type TranscriptMessageRole string
 
+// UnawarePeer defines model for UnawarePeer.
+type UnawarePeer struct {
+	Name   string `json:"name"`
+	PeerId string `json:"peer_id"`
+}
+
 // Usage Figures that the source does not give are null.
 type Usage struct {
 	CachedInputTokens *int64      `json:"cached_input_tokens"`
@@ -3434,6 +3587,12 @@ type StopWorkerParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// RotateKeyParams defines parameters for RotateKey.
+type RotateKeyParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // CheckMailboxParams defines parameters for CheckMailbox.
 type CheckMailboxParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -3731,6 +3890,9 @@ type PutHeartbeatJSONRequestBody = Heartbeat
 // StopWorkerJSONRequestBody defines body for StopWorker for application/json ContentType.
 type StopWorkerJSONRequestBody = WorkerStop
 
+// RotateKeyJSONRequestBody defines body for RotateKey for application/json ContentType.
+type RotateKeyJSONRequestBody = KeyRotate
+
 // CheckMailboxJSONRequestBody defines body for CheckMailbox for application/json ContentType.
 type CheckMailboxJSONRequestBody = Check
 
@@ -4015,6 +4177,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/hub (the `GetHub` operationId).
 	GetHub(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RotateKeyWithBody Make a new key of this hub; every peer follows at its next link-up by the former one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+	RotateKeyWithBody(ctx context.Context, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateKey Make a new key of this hub; every peer follows at its next link-up by the former one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+	RotateKey(ctx context.Context, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ExpandId The ids that an abbreviation can stand for, at most two.
 	//
 	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
@@ -4150,6 +4326,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 	GetPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PingPeer Connect to the peer anew, stage by stage, and say how far that came. The live link is left alone.
+	//
+	// Corresponds with GET /v1/peers/{peer}/ping (the `PingPeer` operationId).
+	PingPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListQuestions Questions of workers, newest first.
 	//
@@ -4872,6 +5053,40 @@ func (c *Client) GetHub(ctx context.Context, reqEditors ...RequestEditorFn) (*ht
 	return c.Client.Do(req)
 }
 
+// RotateKeyWithBody Make a new key of this hub; every peer follows at its next link-up by the former one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+func (c *Client) RotateKeyWithBody(ctx context.Context, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateKeyRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateKey Make a new key of this hub; every peer follows at its next link-up by the former one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+func (c *Client) RotateKey(ctx context.Context, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateKeyRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ExpandId The ids that an abbreviation can stand for, at most two.
 //
 // At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
@@ -5198,6 +5413,21 @@ func (c *Client) AddPeer(ctx context.Context, params *AddPeerParams, body AddPee
 // Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 func (c *Client) GetPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetPeerRequest(c.Server, peer)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PingPeer Connect to the peer anew, stage by stage, and say how far that came. The live link is left alone.
+//
+// Corresponds with GET /v1/peers/{peer}/ping (the `PingPeer` operationId).
+func (c *Client) PingPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPingPeerRequest(c.Server, peer)
 	if err != nil {
 		return nil, err
 	}
@@ -6809,6 +7039,59 @@ func NewGetHubRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewRotateKeyRequest calls the generic RotateKey builder with application/json body
+func NewRotateKeyRequest(server string, params *RotateKeyParams, body RotateKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRotateKeyRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewRotateKeyRequestWithBody constructs an http.Request for the RotateKey method, with any body, and a specified content type
+func NewRotateKeyRequestWithBody(server string, params *RotateKeyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/hub/rotate")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewExpandIdRequest constructs an http.Request for the ExpandId method
 func NewExpandIdRequest(server string, text string) (*http.Request, error) {
 	var err error
@@ -7501,6 +7784,40 @@ func NewGetPeerRequest(server string, peer string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/v1/peers/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPingPeerRequest constructs an http.Request for the PingPeer method
+func NewPingPeerRequest(server string, peer string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "peer", peer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/peers/%s/ping", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -9738,6 +10055,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/hub (the `GetHub` operationId).
 	GetHubWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetHubResponse, error)
 
+	// RotateKeyWithBodyWithResponse Make a new key of this hub; every peer follows at its next link-up by the former one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+	RotateKeyWithBodyWithResponse(ctx context.Context, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error)
+
+	// RotateKeyWithResponse Make a new key of this hub; every peer follows at its next link-up by the former one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+	RotateKeyWithResponse(ctx context.Context, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error)
+
 	// ExpandIdWithResponse The ids that an abbreviation can stand for, at most two.
 	//
 	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
@@ -9889,6 +10220,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 	GetPeerWithResponse(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*GetPeerResponse, error)
+
+	// PingPeerWithResponse Connect to the peer anew, stage by stage, and say how far that came. The live link is left alone.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/peers/{peer}/ping (the `PingPeer` operationId).
+	PingPeerWithResponse(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*PingPeerResponse, error)
 
 	// ListQuestionsWithResponse Questions of workers, newest first.
 	//
@@ -10971,6 +11309,54 @@ func (r GetHubResponse) ContentType() string {
 	return ""
 }
 
+type RotateKeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *KeyRotation
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RotateKeyResponse) GetJSON200() *KeyRotation {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RotateKeyResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RotateKeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RotateKeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RotateKeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RotateKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ExpandIdResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11637,6 +12023,54 @@ func (r GetPeerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetPeerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PingPeerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PeerPing
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PingPeerResponse) GetJSON200() *PeerPing {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PingPeerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PingPeerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PingPeerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PingPeerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PingPeerResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13708,6 +14142,32 @@ func (c *ClientWithResponses) GetHubWithResponse(ctx context.Context, reqEditors
 	return ParseGetHubResponse(rsp)
 }
 
+// RotateKeyWithBodyWithResponse Make a new key of this hub; every peer follows at its next link-up by the former one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+func (c *ClientWithResponses) RotateKeyWithBodyWithResponse(ctx context.Context, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error) {
+	rsp, err := c.RotateKeyWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateKeyResponse(rsp)
+}
+
+// RotateKeyWithResponse Make a new key of this hub; every peer follows at its next link-up by the former one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+func (c *ClientWithResponses) RotateKeyWithResponse(ctx context.Context, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error) {
+	rsp, err := c.RotateKey(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateKeyResponse(rsp)
+}
+
 // ExpandIdWithResponse The ids that an abbreviation can stand for, at most two.
 //
 // At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
@@ -13978,6 +14438,19 @@ func (c *ClientWithResponses) GetPeerWithResponse(ctx context.Context, peer stri
 		return nil, err
 	}
 	return ParseGetPeerResponse(rsp)
+}
+
+// PingPeerWithResponse Connect to the peer anew, stage by stage, and say how far that came. The live link is left alone.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/peers/{peer}/ping (the `PingPeer` operationId).
+func (c *ClientWithResponses) PingPeerWithResponse(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*PingPeerResponse, error) {
+	rsp, err := c.PingPeer(ctx, peer, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePingPeerResponse(rsp)
 }
 
 // ListQuestionsWithResponse Questions of workers, newest first.
@@ -15177,6 +15650,39 @@ func ParseGetHubResponse(rsp *http.Response) (*GetHubResponse, error) {
 	return response, nil
 }
 
+// ParseRotateKeyResponse parses an HTTP response from a RotateKeyWithResponse call
+func ParseRotateKeyResponse(rsp *http.Response) (*RotateKeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RotateKeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest KeyRotation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseExpandIdResponse parses an HTTP response from a ExpandIdWithResponse call
 func ParseExpandIdResponse(rsp *http.Response) (*ExpandIdResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15622,6 +16128,39 @@ func ParseGetPeerResponse(rsp *http.Response) (*GetPeerResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest PeerDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePingPeerResponse parses an HTTP response from a PingPeerWithResponse call
+func ParsePingPeerResponse(rsp *http.Response) (*PingPeerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PingPeerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PeerPing
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -16954,6 +17493,9 @@ type ServerInterface interface {
 	// GetHub What this hub is, and how much it holds.
 	// (GET /v1/hub)
 	GetHub(w http.ResponseWriter, r *http.Request)
+	// RotateKey Make a new key of this hub; every peer follows at its next link-up by the former one.
+	// (POST /v1/hub/rotate)
+	RotateKey(w http.ResponseWriter, r *http.Request, params RotateKeyParams)
 	// ExpandId The ids that an abbreviation can stand for, at most two.
 	// (GET /v1/ids/{text})
 	ExpandId(w http.ResponseWriter, r *http.Request, text string)
@@ -16996,6 +17538,9 @@ type ServerInterface interface {
 	// GetPeer One peer, by id or name, and its link.
 	// (GET /v1/peers/{peer})
 	GetPeer(w http.ResponseWriter, r *http.Request, peer string)
+	// PingPeer Connect to the peer anew, stage by stage, and say how far that came. The live link is left alone.
+	// (GET /v1/peers/{peer}/ping)
+	PingPeer(w http.ResponseWriter, r *http.Request, peer string)
 	// ListQuestions Questions of workers, newest first.
 	// (GET /v1/questions)
 	ListQuestions(w http.ResponseWriter, r *http.Request, params ListQuestionsParams)
@@ -17609,6 +18154,47 @@ func (siw *ServerInterfaceWrapper) GetHub(w http.ResponseWriter, r *http.Request
 	handler.ServeHTTP(w, r)
 }
 
+// RotateKey operation middleware
+func (siw *ServerInterfaceWrapper) RotateKey(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RotateKeyParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RotateKey(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ExpandId operation middleware
 func (siw *ServerInterfaceWrapper) ExpandId(w http.ResponseWriter, r *http.Request) {
 
@@ -18166,6 +18752,32 @@ func (siw *ServerInterfaceWrapper) GetPeer(w http.ResponseWriter, r *http.Reques
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPeer(w, r, peer)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PingPeer operation middleware
+func (siw *ServerInterfaceWrapper) PingPeer(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "peer" -------------
+	var peer string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "peer", chi.URLParam(r, "peer"), &peer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "peer", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PingPeer(w, r, peer)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -20159,6 +20771,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/peers/{peer}", wrapper.GetPeer)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/peers/{peer}/ping", wrapper.PingPeer)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/hub/rotate", wrapper.RotateKey)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/pairing/invites", wrapper.CreateInvite)
 	})
 
@@ -20170,287 +20788,298 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7H3vcttGlu+rdPHeqiS7sCQ7iScrfbjXTjwT30nirOzZfEhSrCZwKPYI7EbQDVFcl6rmaebB5klu9Tnd",
-	"QANsgCAFyc7szIeJRYLof6fP//M772epWhdKgjR6dv5+VvCSr8FAiX+9kHoD5U9cmO/f2r8z0GkpCiOU",
-	"nJ3PvlUblit5xYxiGy4M44atlTYXLIMlr3LDnp/Z/yXsjCmZb1mu1LU+mSUzYX/+WwXldpbMJF/D7Hxm",
-	"3zBf61ky0+kK1tyOt1TlmpvZ+UxI8/yLWTJb81uxrtazc/fm2VpI+uAsmZltAfQsXEE5u0tmt0+u1BP7",
-	"8RN9LYonCmfO8yeFsg+Vs/MlzzXcJbOX6vZHu/LdRZaVPP+lOjv7PBUZ/hcSlgldcJOuOl8wVbKNKq+h",
-	"7HzhV1xws2oWvFC3s2RWwm+VKCGbnZuygnDxa377Hcgrs5qdf9WsTptSyKvZ3V0y+7oqtSp3pyzh1sxT",
-	"/JKpJTMrYAW/AraApSqhb//pB7OeGXz59FlsCt+4nag3L7JOv1tjF/v8i9hIrzNYF8qATLd/hm3knOC3",
-	"+T/+9nfGZcaePWfpipc8tXRcr3cFPIOymVfwxif2lQdN5zuxFqZecGcrc/yy8z4i02cton26S7R3yex7",
-	"0JpfwdCerumR+23pZSWHxigreb/3vwWthRocQ9MjY8d59uVXuHv+76exYd9xfT00puH6+n4LewflWkie",
-	"D47inrnfSMez3rPH47N2nsj2eljoD3yNvFFklh1xyUQG0gizPYkzRuKh99m4O/tbXSipAeXYj6Va5IBT",
-	"S5U0IPHq8qLIRcrtLE8LeuLf/6rtlN8HQ/3vEpaz89n/Om0E5Sl9q0/9e3HE9qJ/WnHDNiAN25RKXiXI",
-	"mDb2Q6NYpphl0ie4d+5lKG+v3NSKUhVQGkHTX1QiN3OBE3NLXSiVA5dWyKW50pDNF5DySkOEM3IDc2RJ",
-	"kNlj+K1Shs/hdsUrbSCb+e372e9fMpNVns9+PUB+ujlU0oh8dwZvDS+NZrwEVsKy0pAxfNKKJmmJoKa/",
-	"jBt4YsQaRs2qOfJDpqrWRQ40s/ddyrGniPdnvlYZRB9YC63tP3dW+dNqy4RhKZdSGbYAZhd6Msn22skg",
-	"JQgDax2dlvuAlyXf2r/pLkUeLEp1Fb2mLxZa5ZWBC2bnxzYrKMEuSGjm1jzNYm6g1G73I1dGGM3cEyxV",
-	"67W9NkUppNGteRl8VjO71ddSbeQUc7sLWc7PtIVJc/v8OXSIpNnShjhaZNa5Hjs39tf69NTir5Aae0rI",
-	"CV7deE6VZYKm/GPAGHDSSYdXZNzw3a19twL2/96++YH2zWqEK6Wu2ZUyJ8Tta4l69sVXX/7hebJLN+An",
-	"s/tmiQx+Wb83YVzjH9yu4hPNvv7uNVtxzUR3OMu898nz8EhoEsMbdgm6yiNc1Ouhc5FFL8a1kFkPUeLC",
-	"qgUzdtOEYUtVXjBlVlDaf1oiXLWuR9/0wym4AXvX8qPV73YWgTvaZgVDAooESow9NDZCsxmT3Rw3y/Yw",
-	"vSt9ByiH4msdvcJ1Zbjn6kM/+N4/F530LHhRdMJoEUfmWn9+fwZJ75o7Hb9FrvcSIpH3BeRfgq7WMHc8",
-	"t+ciWOVRMyXxhnPJeHlVra2ScwOpsZcC1oXZMiVTy6JRgNBzuCTU90ZLMLMqgWd907VKQjZXlYkpRZ2T",
-	"DVYevtbv9Cy25eEIO5sTpYwqE+ZSbSK0kfZqG9y01O9d9Sei4LRegOrsrYm+/AoklPWd2NHxd90lVs6m",
-	"ouB55HXdy2J3xS0s/GFr1Ng2vbT8r49FH36H6WhyYoltgn0jAbkz8HTF3MkmTEhLmKJkqsw6FDk04luQ",
-	"xtnlu7Ta2Rs/oz2s5KWQmVMk27uQKmmprZwbdQ0RPWmzSuf/+NvfnT6Ed41Lkkb+pyhtDb8GydQNlAnT",
-	"AExDWoKZa8MNTKLJHUxgZSX77nNrclHduuYnUjHcmQu2EWa1gjw7Z9x53j7RLF2JPGOXlUzYZqU0NJsi",
-	"NOmKbLFFPdPb6JYKQFrr9ufZEmSKRpF/d3B2PXfBraq1H0n3FGMU8PUK0usD9TtOv2hvzzeQixsot9bE",
-	"Norx1C4zh+wK2FKU+mCtK3EurNBz9eUexxV9omNnB5L8FNfWtoAbKMkQFpqVYKpSkpk06h66O/jODn6H",
-	"i3pNP3v6fFeCeFfHFB6O+OH1MbLgBCaS3imXKeR5+LqWE0BJCciO57nSpu+hSoZfBWeXOQqaWtsYr6r2",
-	"ctfkSLFQ5Hzbt10DjGhQsSCaEvJqvoCVsxf28r0+dhHuebBh/pyCNewMm7QprK2sNKSySxd7ZNLXpOC0",
-	"T+0Ala3z9zdkJ+/ej6WwnDUqB1RVpnHPxQ3PK9ivmtC7/eP1G2PL9eGLiAwugRvI5vdW0PZZnXAjMity",
-	"prl1cCvMPG25rn6uCfGI9y1JRyGeludvlrPzn4fv4B/9L+5+Tfr8O2oj0XKuZMZUZRhf4P8zXaUpaIzY",
-	"jJ6hqkyq1hNtXwlch5r6/d5lyu1cLSd625DmVN6Q6TmswOJT+Lwx+RjSntz1Wit3QxP1d/ItPmyZCtfX",
-	"8bUPelf8z5KG4XrN1x1zcEb1LibhzW/tVUNqQ5zka/z1oT67cjsvqx73vpA4xq5aVQoDFNwtga8XOTAh",
-	"jcJPvGJ7Uf9LYwQ+8FAFI0g1t+KlR1JCoUoyr7yKLCSFrldCG1VudxVkSxL24Sc3vJR8bRf5c71Dl/TC",
-	"1+4lnY+/9e/s3KDDtFdLxqryut+e0BmFIsjRTSZTVXRSGFoxiiNzEYyKWHKULfDDi+9fJSz44//++OrV",
-	"JVNlfXznr7/p+Gmfnx3mOTVqkG6/AcMpdBN3mo69tfadamEv0yiN7U3wKE44BVHs9flhPOnSPdvHBWbt",
-	"iTQvH9qGuNPVv/IAbTbcj8f1vQaT3e9/bTPb4I5ru8U0nRJ4tiXuWZp5JdGExr9VUdAj9p/hN1aOQ4YK",
-	"6JIL0kTxcfwXX3CZKQkx0zqZvVoXZruXge6s5FVZqvJrp/k0nOqG5yKbezclxpvpo7+SBKC9mbtPnbCo",
-	"t9NeOZEv1O2crxfiqlKVrkVF+BS6jueVTJVciquKPixyLoMXr7gJ/vLTIOcAypa5Ws51qgoInQfBIKoU",
-	"V0LOl6pciCzDXxWAj9yoa3zC8uq5VGZ+VXJJod2CC7ux86JUajlfC712d8M+hhqYW3P4N4rO8INasoYf",
-	"emdp6zO3XeFnv1Wg0QAJP9zwm/YvcSmtSTjW1/6ZKq9NCcFP50rOa9ldb0D4fOe9LuWk9ZndZdCm9ZmQ",
-	"N8K050jH3JqkKkTa2RWzUhl+xPNcbSB8f7D/9R7jteKLHPyHqKUEpMJzvIHzhRuhpo3aVaUNz2HuzUln",
-	"LUI5h1uh0Q/p3NuWPHORmvBEheSpETcQ7ni9y+F8/ZeLSm/JI452ldv88FE8ynTFJZmm+KeV6tD9MKso",
-	"AQOak/KpIcGjbpzmA1NySVI0vB7uJtcLC2mdr2GOor1LQhiuaEbPSi4ksTQk0HoD8a+ly+fBP8pKhk+W",
-	"oEVW8RzN9xWk18ikw0ms+e3cngqKIz0vgaerFnHAbeGW4kiv+cCtrfmgKCFVkvjjvGaxRql5zkvMC6uk",
-	"rgqrUkE2X0Mm+BxZZjJbKW1aTCQXS0i3aR7SXMoLvhC5PYjgRXayQTJJs28+4a2EnG/nPsGklgF26Uhl",
-	"O2tfVNkVmPBZFG0+b2qtDO601efmleQ3XOTuqqyqRXhclr4sM1pa2VnLeu3/dqp7LaNiguePga3byYzI",
-	"tWLoVtCYwcQ8uSgJn2hW8G2uOPow23rDysq55XK88fyt+8HdIaYhyox56n3JXvalqMEnsxuhck6nFe5g",
-	"bAfoTY0RHPXBMxzJKsvB6yKhb/86veIlZPHEAXwC95TCF++4vtYuRMP8RWXoDoOMGaXiBowbqPYcdeet",
-	"NL4tc9O3fASzkc7ZlTCfaLbY+gh/gkq3GxyjCS61xO/qqlrUZD+wh7Tp9nLWPtcuSeUuY2J9Eg2VdN6j",
-	"4xuI3v16SaoyWmR1Kga+4rCY6w2UYikgmy+2IS3tXTX+bjue0P8Lx0md4n9g9pBYbudl7Xj3cyy41m2N",
-	"0yfjRAM4Owrkn6zOpCMxSX47p5XruOvcKh0H+klvoFy0f9LSu53STfzkdhvd8cEIJL3fTy1prSFmBnzb",
-	"MKpO5uHWgB4dPQYNsseNoFf82ZfPI9Y43PIMUrHmuU8eWKqScbYUORLyWlG2l2TPv2Dfi5f7k2z8PBI3",
-	"+3rw6MqBl2YB/NA0q0o7S7EnW8juNgZhU6UNs+KDl4nP0mVfsD+Ll4xrzMkKVuTm1fazWUvl5JJvvq9z",
-	"vvdeFlNWEMQqlrEqAZzqNUChA4bHlqVasysl5BVTsvGCSCUhZINFqdaFQT2uxGumZMMgrHEhYeS1qw+g",
-	"N5T2sB74QR8ij3sLnJMq7iyYMvA1sadgwI3cF6MKolL7fAnfVou3hptKxzIaqihvbXwVc2u7jGQ04Q6P",
-	"SzoY+6i1v/SRMT09879PdtYVzDm2c1a87obIgJuqPDTtdynkFZSYMBt93qrNPXGE3oxhlElTxMLICIRC",
-	"kT9xxIHQL3omXJV5PE7YJBgPU7nbjMRn+vof0qvbmxnMpb2QpDmp1lbtHvTu6D7WGyeL19n3jdexTRwi",
-	"20MXTWLEsz26gn1VdHQ0Qo+KZ6DjY76rFwX+6y/O/iOWZNxMOyjrqImb92jBpcqtjiA0Jenya9CN6CKh",
-	"1NLh1RqG1dmOzld7+p+O8vSvK1O1cugCPciYPBqV+KZVMTkcb/jq+RfdeTzFP8ekrdCx9glb8jxEhHCW",
-	"laD1odyoG4m+T2C7ECXo+/OgfQzyqjYDhmS2Mxbual/NyKw2T4IVmSreobM3xawZxW1qEhxJl1EFe1Wv",
-	"J3bDj0mr2fBSeifJWDqIrmVfJsp34gYk6JZx5GQp3ArvzyB7tdeh4VWrXbtGZdvozCfL+7CKdJwzD6dh",
-	"O2fSgGmhQWZQMm4MetFcGminDmEaA6KEIt/OKXL5wDkMv43WCHgOPTZmtfCh8l2K3E0mv89Swi3ZofsD",
-	"MhiHEtXtnjg6wgHd65t1JkTGDc20k9vrw/Ob1qLu2J1zU3vpA74HiPxjrZ63ILNOIqcTbP7PPdxkULF2",
-	"g7yR+TZifPh4ScBhfqugooiemWOWUpOmB5Gsu0o2X0b1iIb/jLQAuxlIbbU2EyF5TxYybqrJgxiSH25g",
-	"X/HwDqOTXsbbsdI7qfwdp/sFFRJvfVq/qyv2LNE7M7DYbcU103ADJc/ZN7VdFsmIjqgKOej5WmXoEj1a",
-	"k316FipnTVKrfbtREnZq3GOvo5PsVaefnj374mB1Okida293Hb9PGDlTmSpZmFUajPz5s+QAIfbHEuCJ",
-	"5fKNL+w5OcM2K5BsUwpj7H+FWanKsM1KGGC64FjikDHQKS/o8B7GY0bZTnOsRx91zI0fuuPfl1t07t17",
-	"ndOsa1A0Nvl1+25ES4rufViNQVOxpNWDp3LBLOfgRpWUvdYmvAgmiovHj7pQXlR7zh9wlyBnwSrQlcgs",
-	"6bv8QcwAseeT+7wiH+WLCYDaTfww5DpVMKSVKGa/HWD678ZuXF1cN3oHm+QMHwZJlTSlyoNvsHaa8ldE",
-	"2qP1B3ZNW/rsKQpwgfhRDtLm2SBPP7Ztb9rZcF3ntpVYaxc2abzrPoLBF+4fQ4HrqZO+c67NXFWmqMwH",
-	"SBLG0R0f/gCjC9mKoucqxVyEqrDaUd8J9JfcUAriB8m2LkqVOgN6SPmsDe275pKJnni9r+dXG+nQXISx",
-	"2hX+CmuC7d9ff/eaaS6yaFJAT+Ds5XYn7E5x/xDXoeaesQ2aLEw2sXKNFNWcRhLe+Z27tkP+7dk5Sguv",
-	"fJTl4Pt6AATKdCVuehMyMIeCCc2uUM1Gp6rQVK+34ZpdQ2H8uYPM4vkYU0as9tXPLHmeL3h6PZ+ydgNN",
-	"v4MCFUWpbkQ2FQLAwSUddeqL51tNjlyQuxdPWKH0Op941xcBisb16hcfwGOc2/2wKpDOnaoDzZGVNdcg",
-	"nN24tBS6OB7eK1LC9EbmW9Ta/U0JS4jHe4+awzl0as0vx0yufvqg6U3g422H0R157tJacG+CCpzw9iUB",
-	"LqHXHbtXPphxPzd8FxBDl4h78BNMWcmUm7i62NWa7UvCnwzMpHX67bn4zMoYc6bid8yHoSpQFkTkMXFN",
-	"qzWgBxhZdQ5Lg+V1S1WSnBb/DXGGfbD3rlnDo2YvuGrxGqejt6C5z0nYnlQyazJZe94dPcaN7C8ctYQJ",
-	"Mpun5nZPehCULv0Gryx59lGRekiPfpPYG0qLOgWcFA9Ku6bSN4xvY555THg07s9dD4hLFF3xpsw/VBfJ",
-	"xjthr5d2lQlCp6k1YDbmmov8HFHyEEntSkj7dYNfukvB+9SEXo/UO3skbUXWzezhnExDcZBQAY+4aq5B",
-	"zquiJ7Y8XaFkM41g0Bb1tP3iTQQipP89l2eyYqvwQn7c9VY/QhQ86sjo+mSxyolj4sckGWFBSB80lcpb",
-	"ym07gaNOuIhqt93Ie83qCiD4HXuaTQHVWt30sLpJk5e6Katu8XUmUp2Z1I7shzF/3JT6bJri5iBNaU+4",
-	"zxLjiyz7SJJ7vAPrsErfh8vU8ZR62HxQiY1JGZectAAScoESoEXWI9Rcglvoyz774qvD6n4dQVFCW6/H",
-	"wJJCXwmwd4ntgFRJSM0H8WyhjwTKciq9UpuWl/6er+pk+tSOwwaMJeqGd2ah1b/C32eiJN2jhBsoNex3",
-	"4Nf4XvXr/ApbO5e0jzBGFQXsN9RRosX42cw5U/vILS79J7cZ7FTGaxK0mj3GLb1ynLCfEunuvscxmG/1",
-	"I8Yc0oOhK1ra2rC1Y/+jmZJMqk2rLGlfJLEdS98VHcPFGC4H4MMVYtwNbPeDVz1ANGdWaULtzWh/eAlt",
-	"9zuXGVvxG0ADDGTWQWg7zBnETSslvof8aoT2zkYsDZR9IG67Et1rEUN3pIEKQAvWS72IWtwHUrXq05SJ",
-	"JQQgWkPzqMG29sUeHRRKKBYQRs8ydr6GufuxVRD9biUzIXUBrfydmD83UgMhTD4CZctlodLTgXOOZho7",
-	"4v/0oeHfI3juo+GB7UkPjeUB7TUUfwt2fpe0BrwRY/Ca/LHGPfWtjMYG+a7tHnYKS5A74Je5B6J3j4Hj",
-	"p/ZIqoaf/3h1o74S+1ho8+r9akf7QMK0gtripb0kaAHEoo9yiUso8u2R+X37zKTefKTOwvF9sVVeQqEe",
-	"ELbPg8H7vbtCfIOlyrOekpF+x4bLJYvw9EL1+wFNy8vXm4VCr6j9Bq6RSi+yvN21w03+HlO4d6k7roC9",
-	"RrNbrd9taj1kr9t+cwcH7VvrI938XW/I0K1H0t0PIk2l2/tuu33ZtHDadK/2LyAy4X1GxiUpKn2eBq/H",
-	"RMs1avSTeGYKcjSMe5WQqjKDDJVYgovOlbzCcEthejIWpuIbahFH67NzpIyZjbeK3GrZmmeYBekAbqZp",
-	"skKZk70yf1jbfAh/SLdbG7YBOmfCmRd1KiyXDJZLSA0e35pv2QKYKYU9zysuWmAcDQZPgz3m3oxOFznC",
-	"W9JK5Gt2LfSnkq1Xm4QtgMgWZcZI3veh6qlcbGjV0m/iW9yIHEK8cyq+n8gWjax+Fswzfm+bDJPRvQ32",
-	"tFkJ80dNCdhpp+SyBTY187KhBVhVVHGrJg9KxsZmo/jQwpQ5O/169DApXntkZw9YSB5+F5HDt0cPp5IP",
-	"qAgdjPFPE3PV/BEVoQRp5l2j41ExDZoZdiD725Pba15cVvIlYrLtyqumtYOSMCK7x/eCuEvqVeA+3HV8",
-	"5f65Q4DYj1ECqr2PW6qL7LC9xfUch3WBSh5VXL6ItmnilVHsU1fz/dk5s08xzlx7lLpd2LIEuGAl2K/P",
-	"sVKcMKHcY+oGygvkt+dWbagbR2zBBGLHjoUcc0EXtgftpHMVDlWKd27KrvS4rKRv6CU0UxIYsgl9Ufs3",
-	"P2cZQLG/2KlzkM3Ee06uT4PjVebaoo7qTuVb5kR8Fo6K+hqCvCGIq5TnOTos3eNJ3R6Odsfqg4Qzji0/",
-	"QuXBFRMPJLc4MMuYOnrb0zvwAZsojGC9lez2nTgUx4QwmYN0qc4r22uM6jv3YR1+xxNHSD3U91hWXXWA",
-	"KwcXtc+mq0Y5cN6CzHpNur6K9j1+Q1dg3b5EP+Y8BQ+3V0IqCkH5/e4cLtiZ00WpLpaguVyroVW1iMJU",
-	"jEvFa0qcp0ImcN6t+a6zc8qOAMOpJSkUlDzn6oh/TUZVoseLfDsCzr08YTVqasKwrtvajiX8FSO5rdRB",
-	"Rtl82JYcT7Gxkh6sgNhbTX4de5SAsK1WJIOwuQloHwrJOFtYK8C3dvIvR+z2FdCXn+hdKM573psHofJ/",
-	"Oop9NKqKk5K3v+LOy6GMs07//CrPz6l/KVrlQl5h7o4wGvLl9Lenk/0VX5zW0dDZYLrxu25F1UaVmW7x",
-	"iOk8C2NCW4bH29M22CaGl6YuHptmWqpMV6ANFhLH98iJu6Y5LqI3YnsySodmRsURbofTdZswq79wqgA5",
-	"HHSpimwaw72ps4l5IqkAI46bEBCItSlM2AHXAZw9QLflVs5xndrZOrxY4BCDzuEtCOistZsD1yqOD6Kb",
-	"OzdchUWP9axnaNwp/fYTzXavvMbH/oLbeqjhPsSqJsFLcISb5sBL/UAe03357W99LKu9ePJp93nFpq7g",
-	"XnG9irTh//bFk2dfPvfw0EtyMof9wIVmQuIRkDKFzTPXa2Gi3M/+xPU9iGbQxtI0d4MQcHAfOORBVTEv",
-	"VC7S7ThNB/sxFKg4E368/aDVrsNuKfUnacIK0UYmQ6X4dZeEAzAECAmupo+gXC7Y4J1V+zVGaTDsjxPB",
-	"PUIn2QG9bFwXv4iXZp/Ir78/rvVX0BirTco/qKbObQFXlTxnwVQsHSOWdDzYR3t9SLzWnUgMbxWpYj5h",
-	"xGzq5OZjhMnRaWy+FVm87RYyG5cMag02lWO7WtKyoizGGh5CgtbzLj+4n4lEzTrmvonJNLQwbY8+kiLD",
-	"j9uHduO1Q3zQN3OquVm3M0bStH6KMrjeGrNu17UR/spjCo2HFdsoApiVZZ61IMe4EjfYkng/lnwdCmqK",
-	"5OK5ax1G14SN66pmH8jcIenWxjXcKUqmScO9O7ynk9vfvsHBVu9T8IwqenOSXSMiXxkaFfr7JMLvnL0h",
-	"iMe8iXo3+gXCH2Euwx4d4YG4z3ES1tHFoTWjnsq7JLGzRT1U3CXPFu0OEug7rq8fsl0vFPYMZSoOrcZ0",
-	"IFbz3ny/FTc9N8KANvPoxblXChD2i+tRveOodQHGrDG5VbCcC1lzgck6mi1Utp0mRYkmMY97hCg5Bj2/",
-	"yMNTvgZfKM+Nm1aCGJDWbHwwn9aQTMdefdFvCkiPT6i2FD6i+W0jNjSkoxsc9CT3T+h3aloB9Xw1T9fZ",
-	"0NdHLCtA/B+jdpTCwLw+viOrWiJl83UxhD3/QDcIeUr0vtc3sn0rOrlme5xZlm6Oaz/cx/PuW5fVZYn7",
-	"S4QdjwyRTZ99FcusqHnbXqDH+pzbDAbkUpUpnDPuEi/D7lkBhVhDhSMMalW2WuDw7EZohVC57l3xUhvH",
-	"CzruLufkeupbGo1saNx7J+rC58+ffvn58zHtiD0nCDbwy6fPBnt7dXM46TKcU0prpkBjuVjBte7dNUp4",
-	"nAVXqb+dmGcU7WEvK+kbtqmNrGMzsl3ARpn6iX+yyLmxe/aJZnoFeZ44MJGm6TyJvF1g4C+//Px5MppX",
-	"taf6nVgLBBdRElhZSfvPZmkX7Oy8swyKXO7p/LDvZDvsrRPy52alWQk5N+IGmOsXvrNtKGn/jf0f9K7+",
-	"279dMODpiqXKMlo6bqHZAnK1cVk1/TAA+wv4B3hI10ttL1Mf74t78TvcdjzgVoMochAwvFNP9wn4qDjp",
-	"XdojJbzU7Y/GYUDhMkZIyTE5L/ZlU4ZD7ncOI2wQ9LEeKGi1/83QrH7Cu0ivP2AhTvL3LIdGHlhLX6WY",
-	"9xfV5bvUgWRd5GDabvFFrlJCUWmQwmO83Q44Mn60FjL89OnOfk4iW3t9ZNFlDi+uV6rug+zYPZdevDoE",
-	"YZ3mwmMv5zgkVu0wE5rlVlRYSaA2kvJsQtjDB6ymyUR5eLOAF94HaBQThuVcm2kMVnTufAC4k6mjg+2M",
-	"mHuBaxwOMdzFciJqbtyjTttMZqinxVVq8d8RzeYH7wDgzE2LtJhCOCT9cZn4/t69tYMMpuPvlaaDscCg",
-	"Efk0Dp8dQMpm9LqUJBySbldSH4CrIMXN7Xq5Xc/3BsO4IcmOjVrfkV8HeNrXiOF+mOy8KnkK0dZpL8Fs",
-	"AEj/L1QuDPEqDHFbsyxjILOmH9xiy3JeyXRFTeH6le3nZ6PMqDDmsRvyypW8soxowwUBceIsS6WWzYw+",
-	"39/y7fkIOKu7fTue9bv00/r7SLj0IeDl/0dHAHY0Drf94/rUH5Rj0GYDXbd9Pe6O1z684IOBpWFF2ZPf",
-	"UV0kvZ7TMard5bW3itIF69JRRm2JL5pP7CuQG7gZW4XApQpXGi1eFDNjugGlKh/o2/j02dlJeGG/bN3W",
-	"Z3GoGpzS7jsdvbFcSGh4RseDcdJtw/OH5zFHWVqVWEbkNKldJ3tdQUOmv3PmuJ/h1kkQmPDv0obMRrE1",
-	"cNmZQI9DLzruC8n4Qqu8MlB7HITUBjhVSDspNW4Er810Gg2pkhWgirz7lrg/sVSbgcP9on22n7dbb0Z9",
-	"ML6oNbZ2uBXaUIdtOPdbnTCRnf/jb39PWMHNyv6LoS5jlzdmI4a4f1+1lhpsTZIaceNwgttLEFkOCZ4S",
-	"LqJkzvTDBhBOvpFLjW/1RKr3P1WLEzdw3Vy/vb2vbqD0GY+jKmyOa/Uhrpx1GTH+qCQ/OMqECfJiZj1t",
-	"PbxO/uhKtje4dzmbmzqlvj9AwnJcG/YxoPr61Cp169R3SHBfA4Mx29kr/WdJ664PiWrCqI9kDUbDtC+5",
-	"hudftKjUri9GIaQYDZ2UbzuSOP2dWo9YKrR75UG6acvijoelKHUP+IYVM9pq/wbqamCPBzLihvl2rt14",
-	"OZTA7NYQSrk+Zzk3lHckGdfXrmbOF6U2wzKpEMp/5PDS9ShoD28n5cWyfQKF+cg37rNOjTIx9vDSUi+D",
-	"Q1nUoFbqWpxKaqFAZ+gnkMxcJJTIZ4hyH8tJ7oY7wFFeX899zvL61SMc5u7Z3jTff2Wmtgy3KXMkh6yy",
-	"KXh1N4fwkES/UfbY27QEiKGGIL3NU5XHWneqNTs7iaNu0u9KtTnsd9bCOTDN6hhVJy0VdYyJiwacBeML",
-	"dQOJlxPIhQ7BPG1UoAMUn/1cuJ2vcy++FXaz6YApWBPMCdZW65iYlB1k5Y1O5JQerw7RSbfOokU2SUh7",
-	"+/ro1Lt4eP9hoE3Z0bntx77uBd2FiKTKOCu4NsCEQQ+eZpyt1Rpkj/5xDduIQv9iSSoBMAO35pzhHBIG",
-	"Ok1Yasr8SZqwqkClRyumZF88/ekwqH6Y/tJcFzv9ONkj4gnmaeBD1gRni5Kn12C0VfdDS65RZcwK1vHF",
-	"m6iO8qJVzhXPuB464BganLebIgzlIxBRO/LEtfA8Spzcw8nXMjTG5daG3CmC+J/37Lr3nuzR+vAx50gb",
-	"Gv4nLiKnPrkLQEjoMX/XFOmexnWxhp7WoMdIsroIJpK3K7Icc2atjSTPGXJepkr2WyVApyBTmGZB+2XW",
-	"GjJr2UZidM6VuAZrAJWsfvS8xW3I/VCL4IMk0Bqhmpo5BOV0eOLxKFaUHOseZy9zlcaSznneuwmEUnf+",
-	"fqI0ZKF3CilDsdOB1PPN6FZCXtMhG6XyuZ2v/3edbyrW/Armlv6SGQK7HIZu29M8L4ZsN7zHvSggb6SV",
-	"yKbceks3bEJL6YSd/l0n7HXt5a8z2zaqzHZhQR7f94e+0mMa7RERRvTOkU2TKk0w2loLbTjF3LfawNqR",
-	"xOD51x0WxuXO/YVaAh7tWgtj1gSzSbsWI6G/xMnmj1jYq5sKMNcTs05TvcKklhKwcmCXMlLMISG0yblR",
-	"1yCHktHvJYlSpc280m3ArkxVVKjsB5DVenHc+x9jDc6R+bCDELSNkFcPPM5uO92gLyJoI9bc7Anydgk6",
-	"PIIkSlzdPYwsNyCVepKxK/FfBJOzB0Osv9dEL4BQS7TvyqEHhwIiEd9gSzXz6dkGsRRpf+t9WBemR6UN",
-	"grO7Mc2KEEPHF7pOrbt6SnFRvZ78x+fW4rqgSniG2Fm50L111rqdzuASW5qW45XE1CyB+Al7Cd7vXzs4",
-	"Es67vY9Jcx6xo7QmwR+pmiBuzC5URmg2lGmDXJ8MLmfJW/0ANUoMAezy+6JpQDPYX8k9FgkG4efRyaMO",
-	"0t8ytt2TtePiR3jKc8aZNqpA50xti2PPX7uulVoD9jgixVm0wEqPbu26p5D3n6KLaf9xvQ76oT8KtHI3",
-	"B6SSxgW/lCq072N1A4haS9luDrdqbAypT4cfVZVYp6W7umH8c9Q5NY82SYbORdFCX96DtkwTeKQgT9BS",
-	"cpSa7nZnZZWBfVEe/+79MR566yVcCe28lvdv2nFw78j9E4slFh7jOGuAHT4WLPP+KwNpCWYeCR1RK9nB",
-	"rL8DrhkqfrvcYbPazP/xt7+7qmclU3CJbW78hGkA1ppkMtmteKhL71e7S3DRd+9zZnoana6mqKHP/SdY",
-	"i4/7TJ74yQOCHQz2CASnLz07C4RPvB/g/v0Y6s998LVcqxLm7cn39+/dxf0MOl3uZJwO6/T3Utof39fU",
-	"g52uZC4knDdBLSVRjaxRnzPgS/xa863TPITBKiBNuTm1E8X+PlA26c1Y8s7Robhc4geje9YiG3DHELsX",
-	"H5+qEtBT0u4F36XSgXt+RC1hnR29L295wTWMKpS3JtvuO3uybsfnFVMDY1VuE4wfhpnFHstobCqxLnK+",
-	"nUcUm/iC1nw7T5UqMyF5XxDU4USt+ZbRoWKWY7oSeYYNBNzVUBuJZeaUSu5fyYRJPDC1fwr7dgm7Xm+d",
-	"FYD7QI3a46HTtXMNxCDTnMMbpXslLxhfaJAuYOILWew2016GtfamErNktgKe5aD1oF9/HxFJNd+4qNzu",
-	"7GP2yw98jcEn6nnFcRPCuVM79DF599QHY9SB+95lox4sTQuZV0hqPLAS2h5eH3JTtYZ5ALXaCcMJs2LY",
-	"AHWulufB2V1ZfqkIv7SmFPcaCmsEFZdxEvGvPaYlfX93vWQm5ApKYfbmNO07pj3gbwdVMg3lz9fp8hI2",
-	"T/Ce0j+NKp7kcAP5UCJ9jM8cYhDV0xrk5V2MdeeAyUoupK+q7jcT/GtU8a8KuUeokPspoLQuXrGGOcHf",
-	"RvVI160s9lUgSne/m1J7D+XhIS1JUXZPXIB631anY6EuO6VzdjvbWAUlrNUNfZRBDr1YltH177v6Hq4p",
-	"3ni17mAXEk90w4MsT1f5PML/ZX98XNMsHutA+BJnmzDDsYyHptvWMEi5NezbVy++6Ujrj0WLtNP0jEIt",
-	"UQF7IIXyGJdaqMD0SLJ+eRWchSoYirdxS/OaUCcyFBxsWTvvGpD/4DgICnzUieNdWCl1rftg/LxG7JI2",
-	"roRBuHHtEy7TFaTXqgpIzzKaTqfP/obA91JxJlRbDvGe2pvcV5bXCJZIGYts6khw2+z5VRMBXKA6VZLD",
-	"cbRvB4XnADQ4RIGxbrzpZcmsiyG1H2sT+EQiK1daz1NVtYR1mFCqtB52j/mWvlatR8nDc7ZRVZ6xXGk4",
-	"yE1mt/I7Ral+u3nvyIjjFtj4ps1NzkIkiXDLhGEpzl0qwxYYe7IUxicisFCtH0dXfQp44vtN1zTb8b74",
-	"/XLEEohmd6Sts4+lcuxeWDybnevazb5bq0wshW+W5/CDsHaDUkYM5lh7LYI4I6ENkbIwlBYcL3Z+gaIj",
-	"wX6X9iUJtfzauqCAe+F+tGvXgHYv43rEIJwdTk/Aj3roaGwUzj77KA0V/tWbYH+D+oeCz340DP2DcfIn",
-	"ZJvd2rIHwJ7fG9mi24Sickj76bG459dQ9MjBoyoKe81nZeaa31B0exoZ3mcfHzfMW/xVT4eEIw3bPnM2",
-	"2Hk/3XCHDjn0Q21XwtaNnPeQO+et39FuDUuvO4dcq/6Od5WGpcjxCgiZwW2Pc3g5puXPMhT1ahmPdmtI",
-	"q1KY7Vt74i7A2ZcJUM2tyfipXSU3qvwsYZtVSZ9ZRgX0Seaekk0rjM9IS9jQN7tt4D7Dcj07AbvpwEsM",
-	"e7rJrowpZnd3mF28VHH9+MWPrz347apanLBXN1Bum5adhl8DZTitcJ7sdQbrQhmQ6fbJn2H7i/y0hN9w",
-	"dtbMf/acpSte8tRAqRO2tvwx8/i+aS5Ams/OrbFJ/iDGmeuvxCqZQfmLxCRwvgZ2DVtWgqlKB2ZIRQRW",
-	"zcV2j+Sl99M8KaHI+RYyZsrKGuS/SMKLzljBt7niGeVdLCttd44iADjufC00VhKdsJ8cHlGwWLOCX+Sq",
-	"WuBCNOM4K7tOPzOru8lwGvRSkZ38In+RL5rm5BhfuawkK0p1A9q1qfRg+cA8ZXyiGRIRdUyjQhyaBc3o",
-	"J34Dq2rx5GvXDP3TEOixyaO3IwnNFthV2yhLRb/I4Lc0KfzxZpXi8dGwBNxfSR9os9PANu204s/cumrg",
-	"SeoWxLXvOejOpRXU82Uefo0uQEeT+EW6ihFLgXWvdGvi4ARcLFstrbGD3aTAch9WSSNyNOeaRMFfJMhM",
-	"Y2GJBMg0k8qtijzW3HlV7IFaHQBPoUHJtCt7ZaWjxooD14jMnuupSxz9979qHx/idsGLHFiqMjhhL9AJ",
-	"5ndDGP2L1HYyrSZ41N/XB/QvmFjaP6yQ1i7/1f4+8T02TYXQGs/Ozn6R3oWGGbRCs/e/+GTWX2bn7P0/",
-	"/vb3u7uTXyTWT6UgyY9IDSSXwipzsxeFZRtPnp2ceQHS+qwpY55tiExmAWL/7Cky3wIkL8TsfPb5yVN8",
-	"j5VAyPhOV8Bzs/pvDHFQLR2dtlDydTY7n/0JzLf4CKkthZLOYn92dkY8XxpvOcOtOS1yTtDxJE9jTBsb",
-	"gYTs7DXhm7eY8+z851+Tma7Wa15uCQzE36mmbhY5ij5hP3iqSUvAveM5FfzyrW7RH1pp/EqjEKoWs1/t",
-	"kKdrMKUgiPG+PfjePfJwm4CtUt0od7U22Ket1LNo5Uw32/VjqdZ2wypNlcikB8eXjxr3IAVc1r7/ByaA",
-	"Y9c9gmgs8yChKGFDPWg//fLs8+ZyYwRR+7wCbVRJad+kjH8W37ubp6cYhO4nnu+ENi/okb0bGLKuv7qS",
-	"gWYbh7RWHAE9B5HtfZHnrrxvPQFpYeSg7u1YBzMdw9+sRLryo7GUS7ZANMAs3D+fpNvZw9P3+N+7UwME",
-	"NFSoGOAQJvRo312XQAhLqLUEQqmlY22qE6z4FlYQ2yP1jxrlCKHkBua5WAvsAf9bpQyfw+2KV9pA9tkF",
-	"48xOiaFksLweEW9bx/wO3DFTQIqvwWCK88/vZ/Y6eJ3fMXAPC9tor1b/SYLDHs4IuEviZ9eMfBroe3+G",
-	"LZYLOi3npcq2kxHeq3WBeZikiz8kdb+jbp49rJPoIKC3CSidtJqmJtaJVQ93SQTPc+rT4DQpzfgVp9hO",
-	"L7Vbvcy1BevjuC9FgxH/QJt6WUkXI+nZ0stKTsQuavXQuKijlcep04QxNuoUW9L6AgU43MeyksEmtiMg",
-	"vaz3m5bbOnIxf6sAPcTuZrrY1gH3MPYW3xjgnq/JXcvariQNjPS9fOBr8r2OeBIbqjhG8UA050+jT1K9",
-	"kcAK/O7edNccPKYwtWCHem9mQ1Sn7/2/7wL6imSkWZtgviZDyZm4qVqDpt7a3iRAW2ppzRUXPnDfGbHG",
-	"r6riPHjWQJ5rEqW7kuZPUBP1LknvOeJm/0u+HkMTP3Fhvn/7OEQxzI3CHPd7ksabwE+TNPFFtZHW4Eco",
-	"R8zA3hCHr3k7KylIcTgJnfIFl5krlHVKTftUX9ADP/kChgc+138m7SDoqhpTfmljIbP3ztdm3p+G/oQN",
-	"nsLet1Vxwt4i7iuaoo2RmqHIow+Bsv4OpR6rgDyBGw/YVPXAcFI7JkTjYBh61VhoYKWJbmkyPjvWk7ep",
-	"gTCSxnDeeIlNuhVVMyxViY4a19DLW9cn7BtuuOVkm1bP+ytlEgrii3TVOHEACs2UzLf+9pFfx2OLNMWn",
-	"khI8qQqrtd11Re4uh/yxIlX81U1UHz/sLj3QzQgmeNf2Y/vemA+qTOPI/ZfmHb+GKZQ/hE7iRAoRgJmv",
-	"v3uNzU9P2BtLC+H5uifoglww59uiN5GHThzDh1fAS7MA3n+PMMU4wRSNNRf5eQCRK8HdqsTF/hFrVki2",
-	"hjUmz63Jv6CYQ1RI2MZ9gv4/vFndezMVxX9br+zjJPhmfg8sDuqBHp683/JtY9e4YpegkMvztoBzDtP5",
-	"EQStakTpqIr6ojIqiAWFl6/h+Q5BmWiaa61SweuQAFaT1EDlkGto9ahqyYvtBVl4aHK40hR+BXWFhusj",
-	"iXEiCnw7DatxyTiyx4pI7ZqHZifsRThdQoMO6j0IVdRduhPmoe486Gb3eczHR0cyvwLNFrAS1LyCl+A6",
-	"NOAMhUN1a9+1S+CZw/G+v5rWPq1gjSIUynMvHWqsazwvXbdjjhmPNTJbc23qqonKKMQB9QPMgnKUX6Pm",
-	"aXuiDk+MnHAt7UGVDvGVvgk6mcUNXArVtgxl1/nhbF8jiMOM3xG1ERp95kJeeZJoiLlvAc76ay3hnnmu",
-	"D2lqEd0+gvX9LkSHo2uYsBJ4HVNGd7y9atj17ihZrl0VT9xL/OzsjMxs+1hB6r/rzOPNgIQ9O3vW2OKA",
-	"mrp0yZkY783Yp/bnPvfos11uYI2PfzKjLaiR+qCW29vm4AK77dnZs0ca/w0lnvkMzwluxR+hq9Rh0Fgi",
-	"6cEtT02+9dEKNB59o57em7GqFoOhWwwHP5yqVS3eYry7z2ljpzeRFeGrWplw2tVKbdi6Sq1IZyuVZ7o3",
-	"QicyffrewK3pd+W9MCwHq+Q/fRYkwjDsAYHxe6tCYCNpZ8b40tvLSibsHdfXSXCm34DVAtEiqA0Blzpl",
-	"qdld2gvm6vHQunje+2b7WPNuUqysLVL3ptgE2g85HNwEhOvN2CKLV7cFl9nrbFSgyoGdjo5TBdU6kS5K",
-	"DynaXmffOz9/Dy2KTF+gwkR1Ta7RVp22og23VqXVA7DZ3DQyULiAIYYqF4sSbgTlZ6Vc0pCENcYdrJzZ",
-	"tEMeRCnBhXcwElYSLtTt3SmWqfS7Fb+2X39PvzlYQL1Ut0fLph2N6w2Fa9tZcJ9oBODC3lb0lctXQqC1",
-	"c8YxccFaVUoVWJXjIkVzwlY7YS8i5XShUkzpVw1B+1yqP4WIE0O622AnspG52A8kqPFwH1pG4yAD7lW2",
-	"QOfEdNfmRXpNeWWVwQuC+nggK4lAmrY82NPI6uH2wSWmbzCxJCC/8C7Zm9N/jzz7HAwmTnKRYmbEmhAc",
-	"dy21AuAaW0r22WVwW+SIb+Gye6PRyG0BbRNlVCa0M/Le2UFbvRCePo9l+G8xCc1eoNnvLSz5LcFSPIJd",
-	"dAk8e4KObweFQbLeUWO7QcoFk9gKyvE8PZ6YtSmBr/uVHckwloCBgQwHJ6QVarb1/i4JsInstx7JiLJn",
-	"rFJ84byha8A6UwJJW6IFTQ9jaiVVK2NDqy17esZ08F5vBKK/7IS53NYmXc/5hch1+onGt5KHrGuA2bXe",
-	"/2b+Oi69DTfuSbPBB2S5oc9duwxYlyKsRYaG5xQ5fz/xa3hSFdoKU4xhlk+02370Wfu+rW5JF1TiWqNC",
-	"2IMeILGAP8YN7hehTzNIxMwgFRlo9NpD6bKwU1EIV3odeP9O2CVhx7BPHVhUpiR8hlnBzGGQJoGvPKMc",
-	"Y7LTLMWhjLXqVe1yRXMqTD3/06t37B9/+/spfRahJ5BZ00LgMGp6JAPdTQ8b9IwKHj2dzmIGmfUrA99U",
-	"JV/kW8bTFAozSZzVDmgZJC2ZivcJYAhNIWse8frY95Pv6Xv3r7vhbN/jzt/9bjRHuTcJvJH5tj+ZmBYx",
-	"Tb6Ed64fsMPuig1t9At64n77vF+FoGEeI5fFLagvSZH4EBKxEWt4oiozCeMPwH3cGEaF92I37uSs0j1K",
-	"8u6ZllDk235789J+Pc31+Wj8obimf3pGS5QbEE1CjleZsatKZBw9l4ridyTJMQF7y5RrOuSCb3WRktVy",
-	"DyKtoMFBH7/4r7o5wcNS1mOwinYfiR6O4fdkYiaxUmughGb7dqZkLVV7WQWqku04TfxEzxc1EH9UT3zF",
-	"01Utz4X2rswf37x9x8L3nLDX5OcMosPeOBCuQIMUwKWAPHNZTsKgMwmTMug9P3/+64m1IQZVPf2R63ov",
-	"KfXxcXkQDvr42l5VWEbz9Ows8GmTiZkw3pSyeJdTQmkFlpLKrJ1D0SbQggtrmp0KeSNM25LpOE2xgvE1",
-	"Pvax0gXNzsGVPTJd0NjDjIs2eQrlc7kkdcYe3wmj6qMMuYJeqY1Ewrgg/pXzLX6I9b1Yh9GUd1n6KKBl",
-	"IhTQiqXRn0P+vx+BWgs8mEywA/R5obCXO05gAmGf5/Su2HYkfSnKWWbn97HeCDu3F9mjW8R22OGrYPd1",
-	"6sj18KidyLVPdkL2x+zbcjBNLbsqHfwxXZkpqk+5KJsS+TrV44q7nGmsvd5zEU/f2/8MmulxaoxEMQt6",
-	"8Ohqu18f+MoPVz54+pnAirevSthii0HmElWmpsYhF/J64FS8XTDMIv+zfmrnYHbigQ454IKyCq05kfdm",
-	"ih1el9UpMZY4HNbXuAGFtPZLb/qch/IZdYp+2Q4X//cWAPHTf4QISE0gWBZA+Sz9FVptDQ4h3QbJ7xKf",
-	"OFRCfVRnYZfwKJGoGqK0RsoT7SATbfegQnBJOIEfpUJg5/YBFAI77LBCECATTneOzoJvuiNwhlAMbKly",
-	"axaxFyEqrZWPZFi7bAtOmDjR869vHyWjnL53/7obxozAZ0bJ57J+9qMU0W4pw1La1QZOlDfk3tZJ9aoB",
-	"m6kXBh3HcL4QFk0PcsxK/t4ZZvUYcsvuU7+ccrXpSY/P66Ug5Ijd6nerFtepSOwpOr1IRabvMbMRm4ve",
-	"AHPAAaGfX2if1TynmnmrzQVuMod7nrBK5qA1YULhxcd/OR9KA6LF65EJvMuxh90KfcyKpPlY3uKqX1zK",
-	"wDbs4+IAoahUI+z/krAF5K4NC7aDoUbjYauOmGPmElXBj1PkVPLDuGQuK/nSHv8AlkOt53v4ifvfia8d",
-	"1hi+vi6vcdkoDQRZw7r64RzsX6fvy0oOC5Ujjh7Zw4MHZB8JTeMNmUwJIai5S+n/wqamHnEMk4qpfkr7",
-	"m+Xv64hTQJCSfhepZWj3O4z/WTXqH+Z+vgR0Azn++klDMSfskgvtigID+YPRFJCp+8Yl39a/GkM3huvr",
-	"YY3jHT5xL8q5v8FuJ/E7Ndbt1B+phIuoBg/MF29ikMX+a8s2UHrp3koiIBLotxtJbLwjjJzfPf+w6/gw",
-	"Qt+OPGxp4h5PKOft+07YD069JMCr2MnvsoWg53NcRcYin7SmDCortgNQORrLFAb6lIRzNHUpIEy4LDlw",
-	"QmxxEwwtKOHyTTHPlh5HFbnGxKCfvKhhAbFKZ1Orw/ZBdgVOd13zrLbG7A8/0QzhN31dDgGT3poL7BFc",
-	"t2Cs+9YFwezz+iWYVbviVm8fUH4R9u6yOhYi5iO9OdSd87GTa3ArvcG+156ftuRweOjpiw5bl7e5Vox7",
-	"m42yZBNCckYqH4Nz5CBk9Ol7969Bxf2t6+p4KNW63z2CAu9GGsqo9K0pJ8NFcQeA/MRVNxI0ziLoKdgA",
-	"mXlvUCEgBe8+jx8SQvxSFk77LP5SZNzANMfx0TASNy1a22Pj6bjBhwXxdKRzCUXOXRWxe+snmi14eg0y",
-	"m6fmNmm5gBD1GAWiR/Ema9GTXrnjcum98SjcT9/b/wze9aMUO1JqH/yW22GGrrj9/gK35NU7jg40fzk9",
-	"pnbiSgpxavahPVUg09j8qKTEVWx/z9uLIaCDElQBstFzEA5sAVS3UwB5E7Ei2T7NyUeXgf0GZCoAC3ZO",
-	"6pQBqsjBoqQcloa8huz18sn3Lk8QnMfBPkeqEiYTKlLB3Ba68GtRQqokNaqYE8jyrtJDV/q+FDVB+ao9",
-	"6YYY/HFES0z9fhwQr/7QlaR2PR+Ge46zYerwFJNq8wGu4NdE1bzW+Qm4NnHpZYHeTkaAnWkubiDx4JEG",
-	"BsykkLF2cG37sE2e+m4G3szZrJQOoEbpQtcYYt47r9S1nV1VUHK366N07mZMnVMMAWObEMEldOm68j7E",
-	"V8GawXI7LyuZOIw/73LcqeMzdSuQPsf+0bCm97rqD3Sl/GIOcQ2cPZqZgQooNVJcAMtc5fa/bKz7ooEi",
-	"szIqAnXgqn66HV8QxyupL1bdHwX9FvwaJKuK0VrZfi/LSM6RuK4HdtKf4vNSze38PquZxgWBJ/kkP8R0",
-	"a17pbBdXmtnpkxjxaxzp1PgYL37dqf5ffo0HvXNvd70Y9Q2MXqcdyg5bd/ZeL3dh94Q06qf2ZT1ScY29",
-	"cXTvoBGPSjoJ2Y+WNwIOPjKer4/w3s1OBmgvtl3Q1zCmxz599tUxjSk+rliKO7jHiKd4Ggn9PYkjBuc6",
-	"9l2bjVL9uSYNSfYnnIzWEEt3H/ayc69+E1SztB/uNGQqK6n7lDu//I81dcPP7wOFctzoH4Z5jxh9ev5N",
-	"IW+CpPXdlS3fzoUEj4xWaTQ/9AryHPO1GwXK3Ri1kUkQrYk5ssL70uXqp+/9P4ddWscSb8NfHt615YYa",
-	"TkOpYV6n8Uu1YYA3rnc+cQh3Qp45SLU54lRO01xRV7w9MJ8ewZPQim9AYkTOi9QA6lOYHZTPCM+yo051",
-	"6slHx+NwTx845aU1WDTxxX/zMMysf9zpedmrAL8zRMf+pB/Kcyz9C+nwvQfo30ptEuwamWkt1YnivStm",
-	"wzXblMIYkBet+xAKdu8MIjeve7xparVbQf1Pe0vG4+ucPcTYcUxcxDf0x/tQV6dv9Okvzk+lMIDoj+wa",
-	"tgvFy4zcUg0kpnIo7IdenB1k/F0Yd7/eI+Hcdwm4W+K21GAYXyt5hZXri60BzcKLdeFzRNhZnxm2LNV6",
-	"JEblWRwkvZOLbifRjPv8yy8/f34UPvsXX335h+f3hmh/DKiNzjlHYSy1KcH57x3lTKAhUf8BCl4E3Dch",
-	"YGFudSQkESUvKLOeWhivEZfHKrwY6z2G+nVaArU076X+t/TI1FT/HcL/84VyLlGayQhC12mp8nzB0+v+",
-	"jgAfEjy/5o60b32RfvftVDkiBZTYvBp99RoA4U2ossvArbWccq3qNtSkA7sENad6HEM+Gy76Wae9shNK",
-	"/SjTU8MF2x4fFW6p1b9n4CLLAZtZ3JpRjSwuXz1zSFjO7lwGNIt5eUaxtbcoo+CqhJAd95CdPTuqd+tj",
-	"8kQ7VoyWv3WFOehGxbZDU4MQ7VJqgt/5dhHYyFcye6SuBZkqXXdfu+l7yDoIhfS6bX9yz/yuy99oEY/g",
-	"wHyNiJ5GuOYu7fBWpzYuqV2JonS43Ck0PgJMH1/xG+jNXutBl6MC1iOjRY8aAPJzfWxPYnv0/obJgk5z",
-	"2/QAVNM0xfpeSOMaGbgRVAz6PWkKxnDkwSiM++BUQ748pRcNtNLE7z9uGnmUoiNPCoM4Te6Qpq02qstF",
-	"654WNEqTSlJXIFkC2FuBlCtVjCeQka2h32zkUHfo35MMCJby2M2dsDA5bLYcQpi3xIDLVp03RRhB1ur4",
-	"0/XS5FE6OMZ7Nr7oYCPWPVY7SRs7TRp/9HN/IAgs//oHZix+nA/aYZFQ5T8/Y5rA6Gstw/Vv5nneym1u",
-	"Y5v00th7+sfdaVZyMdCw+Rv79ZFCxqts/wMLYR9ZJl1irZWjlZxbI7m5umGSY4M4b89VyKvPLur+ndYM",
-	"dC0sDyOhEm7UNQyhJdvv/0VEHzkRNW3bGqXZ+aXZa6NdswGQWdKos+1kCS63bK1Klw+MJYVCs+W+7m4+",
-	"A2e/FUtPxbF2ukhqBNl0PJRaDRBsua6pe7MRzhBmM2ITUCsOZZ/XxOH/RCfxxdl/PP/dJxb5Q3kEdaw+",
-	"/+AwVtUCCzCG4bzumTOUHJcCeu6gZZD5sBIKLCC3Ov61dqitVuvyqhjFLs1GpEAgVjXIlZsdmAp7gxnF",
-	"FuSvAuyq5rBzArAcygakyin7o7qjNumpQiIqv6rMfN2bx/RTkxX30Xof7Pw+TB6TH/3D5DGNGH36EOb3",
-	"/BpcGio1eJSMs0XJpS8GIbiupvAWS0Is/Q1grdWcn5QJ+8/BBKV+qozArQWJnR8l3ppfzHAmU72KaTKZ",
-	"IsmxmNHhQFIdQCpQM8+VwucRFAMR54Nu7zu9SEcc7WkJa3UzkObkn5xLZeZgdSyWC211j1YhR660r8pb",
-	"qtJ3UheaaX5jmSLZ5FToXcJSe/9MwFRra8vxTDRsY13Q7YQfneySj43N0j48hsJbj8ajV+IbwArNCW4D",
-	"vSlkaUgTXhJXGjzKFPf4dLWU3qXG2EWww0FalVY9t8RCrufzn3+1p0Wty4iKqjKfnc9WxhT6/PT06bM/",
-	"nJydnJ08Pf/DF198jkfrXv3e0xg1HH4foAbr8G8qvAs+8Cp38BFCzobv8JiKrc/sSsIX1wGo4EOH1v7r",
-	"3f8PAAD//w==",
+	"7L1tc9tGsj/6VaZ4b1U25w9LspN490gv7rUT78Z3k9hH9p68SFKsIdAUZwXOIJiBKB6XqvbT7AfbT3Jr",
+	"umeAATgAQQqSnZzdFxuLBDFP3T39+OsPs1StCyVBGj07/zAreMnXYKDEv15IvYHyRy7M9+/s3xnotBSF",
+	"EUrOzmffqg3LlbxiRrENF4Zxw9ZKmwuWwZJXuWHPz+z/EnbGlMy3LFfqWp/MkpmwP/+1gnI7S2aSr2F2",
+	"PrNvmK/1LJnpdAVrbsdbqnLNzex8JqR5/uUsma35rVhX69m5e/NsLSR9cJbMzLYAehauoJzdJbPbJ1fq",
+	"if34ib4WxROFM+f5k0LZh8rZ+ZLnGu6S2Ut1+9aufHeRZSXPf67Ozr5IRYb/hYRlQhfcpKvOF0yVbKPK",
+	"ayg7X/gVF9ysmgUv1O0smZXwayVKyGbnpqwgXPya334H8sqsZud/alanTSnk1ezuLpl9XZValbtTlnBr",
+	"5il+ydSSmRWwgl8BW8BSldC3//SDWc8Mvnr6LDaFb9xO1JsXWaffrbGLff5lbKTXGawLZUCm27/CNnJO",
+	"8Ov8X//4J+MyY8+es3TFS55aOq7XuwKeQdnMK3jjE/vKg6bznVgLUy+4s5U5ftl5H5HpsxbRPt0l2rtk",
+	"9j1oza9gaE/X9Mj9tvSykkNjlJW83/vfgdZCDY6h6ZGx4zz76k+4e/7vp7Fh33N9PTSm4fr6fgt7D+Va",
+	"SJ4PjuKeud9Ix4ves8eTs3aeKPZ6ROgPfI2yUWRWHHHJRAbSCLM9iQtGkqH32bg7+1tdKKkB77G3pVrk",
+	"gFNLlTQgkXV5UeQi5XaWpwU98X/+ru2UPwRD/d8lLGfns//rtLkoT+lbferfiyO2F/3jihu2AWnYplTy",
+	"KkHBtLEfGsUyxayQPsG9cy/D+/bKTa0oVQGlETT9RSVyMxc4MbfUhVI5cGkvuTRXGrL5AlJeaYhIRm5g",
+	"jiIJMnsMv1bK8DncrnilDWQzv30/+f1LZrLK89kvB9yfbg6VNCLfncE7w0ujGS+BlbCsNGQMn7RXk7RE",
+	"UNNfxg08MWINo2bVHPkhU1XrIgea2Ycu5dhTRP6Zr1UG0QfWQmv7z51V/rjaMmFYyqVUhi2A2YWeTLK9",
+	"djJICcLAWken5T7gZcm39m/ipciDRamuomz6YqFVXhm4YHZ+bLOCEuyChGZuzdMs5gZK7XY/wjLCaOae",
+	"YKlary3bFKWQRrfmZfBZzexWX0u1kVPM7S4UOT/RFiYN9/lz6BBJs6UNcbTIrMMeOxz7S316avF3SI09",
+	"JZQEr268pMoyQVN+GwgGnHTSkRUZN3x3a9+vgP1/7978QPtmNcKVUtfsSpkTkvb1jXr25Z+++uPzZJdu",
+	"wE9m980SBfyyfm/CuMY/uF3FZ5p9/d1rtuKaie5wVnjvu8/DI6FJDG/YJegqj0hRr4fORRZljGshsx6i",
+	"xIVVC2bspgnDlqq8YMqsoLT/tES4arFH3/TDKbgBe9fy1up3O4vAHW2LgqELii6UmHhobIRmMybjHDfL",
+	"9jC9K30PeA/F1zp6hevKcC/Vh37wvX8uOulZ8KLohNEijsy1/vz+ApLeNXc6fotc73WJRN4XkH8JulrD",
+	"3MncHkawyqNmSiKHc8l4eVWtrZJzA6mxTAHrwmyZkqkV0XiB0HO4JNT3Rt9gZlUCz/qma5WEbK4qE1OK",
+	"OicbrDx8rd/pWWzLwxF2NidKGVUmzKXaRGgj7dU2uGmp37vqT0TBab0A1dlbE335FUgoa57Y0fF33SX2",
+	"nk1FwfPI67rMYnfFLSz8YWvU2Da9tPKvT0QfzsN0NDmJxDbBvpGA0hl4umLuZBMmpCVMUTJVZh2KHBrx",
+	"HUjj7PJdWu3sjZ/RHlHyUsjMKZLtXUiVtNRWzo26hoietFml83/9459OH0Je45JuI/9TvG0NvwbJ1A2U",
+	"CdMATENagplrww1MoskdTGBlJfv4uTW5qG5dyxOpGO7MBdsIs1pBnp0z7jxvn2mWrkSesctKJmyzUhqa",
+	"TRGadEW22KKe6W10SwUgrXX702wJMkWjyL87OLseXnCrau1H0j3FGAV8vYL0+kD9jtMv2tvzDeTiBsqt",
+	"NbGNYjy1y8whuwK2FKU+WOtKnAsr9Fx9tcdxRZ/o2NmBJD/FtbUt4AZKMoSFZiWYqpRkJo3iQ8eD7+3g",
+	"d7io1/Szp893bxDv6pjCwxE/vD5BFpzARLd3ymUKeR6+ruUEUFICiuN5rrTpe6iS4VfB2WWOgqbWNsar",
+	"qr3SNTnyWihyvu3brgFBNKhYEE0JeTVfwMrZC3vlXp+4CPc82DB/TsEadoZN2hTWVlYaUtmliz130tek",
+	"4LRP7QCVrfP3N2Qn7/LHUljJGr0HVFWmcc/FDc8r2K+a0Lv94/UbY8v14YvIHVwCN5DN762g7bM64UZk",
+	"9sqZhuvgVph52nJd/VQT4hHvW5KOQjItz98sZ+c/DfPgn/0v7n5J+vw7aiPRcq5kxlRlGF/g/zNdpSlo",
+	"jNiMnqGqTKrWE21fCVyHmvr93mXK7VwtJ3rbkOZU3pDpOazA4lP4vDH5GNKe3PVaK3dDE/U8+Q4ftkKF",
+	"6+v42ge9K/5nSSNwvebrjjk4o3oXk5DzW3vVkNqQJPkaf32oz67czsuqx70vJI6xq1aVwgAFd0vg60UO",
+	"TEij8BOv2F7U/9IYgQ88VMEIUs3t9dJzU0KhSjKvvIosJIWuV0IbVW53FWRLEvbhJze8lHxtF/lTvUOX",
+	"9MLX7iWdj7/17+xw0GHaqyVjVXndb0/ojEIR5Ogmk6kqOikMrRjFkbkIRkUsOcoW+OHF968SFvzx/759",
+	"9eqSqbI+vvPX33T8tM/PDvOcGjVIt9+A4RS6iTtNx3KtfadaWGYapbG9CR7FCacgir0+P4wnXbpn+6TA",
+	"rD2R5uVD2xB3uvpXHqDNhvvxuL7XYLL7/a9tYRvwuLZbTNMpgWdbkp6lmVcSTWj8WxUFPWL/GX5j73HI",
+	"UAFdckGaKD6O/+ILLjMlIWZaJ7NX68Js9wrQnZW8KktVfu00n0ZS3fBcZHPvpsR4M330d7oBaG/m7lN3",
+	"WdTbaVlO5At1O+frhbiqVKXrqyJ8Cl3H80qmSi7FVUUfFjmXwYtX3AR/+WmQcwDvlrlaznWqCgidB8Eg",
+	"qhRXQs6XqlyILMNfFYCP3KhrfMLK6rlUZn5Vckmh3YILu7HzolRqOV8LvXa8YR9DDcytOfwbr87wg/pm",
+	"DT/0ztLWZ267ws9+rUCjARJ+uOE37V/iUlqTcKKv/TNVXpsSgp/OlZzXd3e9AeHznfe6lJPWZ3aXQZvW",
+	"Z0LeCNOeIx1za5KqEGlnV8xKZfgRz3O1gfD9wf7Xe4xsxRc5+A9RSwlIhefIgfOFG6GmjdpVpQ3PYe7N",
+	"SWctQjmHW6HRD+nc25Y8c5Ga8ESF5KkRNxDueL3L4Xz9l4tKb8kjjnaV2/zwUTzKdMUlmab4p73Vofth",
+	"VlECBjQn5VNDgkfdOM0HpuSSbtGQPRwn1wsLaZ2vYY5Xe5eEMFzRjJ6VXEgSaUig9QbiX0uXz4N/lJUM",
+	"nyxBi6ziOZrvK0ivUUiHk1jz27k9FbyO9LwEnq5axAG3hVuKI73mA7e25oOihFRJko/zWsQapeY5LzEv",
+	"rJK6KqxKBdl8DZngcxSZyWyltGkJkVwsId2meUhzKS/4QuT2IIIX2ckGySTNvvmEtxJyvp37BJP6DrBL",
+	"RyrbWfuiyq7AhM/i1ebzptbK4E5bfW5eSX7DRe5YZVUtwuOy9GWF0dLenfVdr/3fTnWv76jYxfPnwNbt",
+	"ZEbkWjF0K2jMYGKeXJSEzzQr+DZXHH2Ybb1hZe+55XK88fyt+8HdIaYh3hnz1PuS/d2XogafzG6Eyjmd",
+	"VriDsR2gNzVGcNQHz3AkqywHr4uEvv3r9IqXkMUTB/AJ3FMKX7zn+lq7EA3zjMrQHQYZM0rFDRg3UO05",
+	"6s5baXxb5qZv5QhmI52zK2E+02yx9RH+BJVuNzhGE1xqid/VVbWoyX5gD2nTLXPWPtcuSeUuY2J9Eg2V",
+	"dN6j4xuI3v16SaoyWmR1Kga+4rCY6w2UYikgmy+2IS3tXTX+bjue0P8bx0md4n9g9pBYbudl7Xj3cyy4",
+	"1m2N0yfjRAM4OwrkX6zOpCMxSX47p5XruOvcKh0H+klvoFy0f9LSu53STfLkdhvd8cEIJL3fTy1prSFm",
+	"BnzbCKpO5uHWgB4dPQYNsseNoFf82VfPI9Y43PIMUrHmuU8eWKqScbYUORLyWlG2l2TPv2Tfi5f7k2z8",
+	"PBI3+3rw6MqBl2YB/NA0q0o7S7EnW8juNgZhU6UNs9cHLxOfpcu+ZH8VLxnXmJMVrMjNq+1ns5bKySXf",
+	"fF/nfO9lFlNWEMQqlrEqAZzqNUChA4HHlqVasysl5BVTsvGCSCUhFINFqdaFQT2uRDZTshEQ1riQMJLt",
+	"6gPoDaU9rAd+0IfI494C56SKOwumDHxN7CkYcCP3xaiCqNQ+X8K31eKd4abSsYyGKipbG1/F3NouIwVN",
+	"uMPjkg7GPmrtL31kTE/P/O+TnXUFc47tnL1ed0NkwE1VHpr2uxTyCkpMmI0+b9XmnjhCb8Yw3klTxMLI",
+	"CIRCkT9xxIHQL3omXJV5PE7YJBgPU7nbjMRn+vof0qvbmxnMpb2QpDmp1lbtHvTu6D7WGyeL19n3jdex",
+	"TRwi20MXTWLEsz26gn1VdHQ0Qo+KZ6DjY76rFwX+6y/P/jOWZNxMOyjrqImb92jBpcqtjiA0Jenya9DN",
+	"1UWXUkuHV2sYVmc7Ol/t6X86ytO/rkzVyqEL9CBj8mhU4ptWxeRwvOFPz7/szuMp/jkmbYWOte+yJc9D",
+	"5BLOshK0PlQadSPR9wlsF6IEfX8ZtE9AXtVmwNCd7YyFu9pXMzKrzZNgRaaKd+jsTTFrRnGbmgRH0hVU",
+	"wV7V64lx+DFpNRteSu8kGUsH0bXsy0T5K2wvlTlc9ixV3AnAKW2fScUKgPKEvV4yrdaAVUnoL83c95vE",
+	"PiRhw65hi9UvPIO442GpyiuIWPdvAUpNtRb29VKZcAgut2jWXPSME5OXkSq3YWl5N7Cn7sy7KTnDjGHX",
+	"qoyJJaS+Jr9YMWrVhzkkLKdDOe9MrpPoS+4Ou4uGktQ1c0ZgUPN8iCp0VMIZUmvE0fWiPmM7sX5iqiTf",
+	"8BIGqWnFb2hjCyElZD78j0u1I2zBXFjjGXfN09UKcjoC720aZZb8jaZjB9/L0rUi1RZEkcNr9qlZcEhb",
+	"e6TCd+IGJOiWy8Rp2HAr/GvJi9Xr5vQG1663Q2XbKD1Mlg1mzes4xQ0XZzgX84DDQYPMoGTcGPStu+Tw",
+	"TnXSNG6FEop8O6d8hgfObPp1tJ3Ac+jxPFULn0CzK212S0zus5RwS3Zk2gF5zUPlK3ZPHB3hgO71zToT",
+	"IuOGZtolL/Xh+U1rUXeM59zUXvo0kAMu42N9Ie9AZp30bqfu+j/3CKRBc9sN8kbm24hLwkdRAwnzawUV",
+	"xfnNHHMXm+RdiOTiVrL5MmpdNPJnpF+om5fYNnYzEZL3ZIkkDcZEEFn2ww3sKx7eYXTSK3g7vrude78V",
+	"irsgeIGtL/ZxaANeJHoXp7tINdNwAyXP2Te1tyZSJxExIHLQ87XKMFBytH379Cw02ZpUd/t2oyTsIF/E",
+	"Xkcn2WtkPz179uXBRnaQUNve7jqrJ2EUYmGqZGGueTDyF8+SAy6xP5cAT6yUbzzkz8lFvlmBZJtSWN0A",
+	"q31UZdhmJQwwXXAsfMoY6JQXdHgP40enHMg5olSMOuYmOtVRBeUWXf73Xuc06xq8Gpus230c0bpF9z6s",
+	"xmAsWdLqQVm6YFZycKNKymltE14EKcll6YxiKH9Ve8kfSJcgk8ma1ZXILOm7rGLMC7Pnk/tsQx/7j10A",
+	"dfDoYch1qhBpK33Ufjsg9N+P3bi65Hb0DjYpWz44mippSpUH3yCiAmW1ibRH66/6LN89pUIuPWdU2KR5",
+	"NqjeiW3bm3aObDfkZW+stQumNjE3H9fkC/ePoXSWqUtBcq7NXFWmqMxHKB3A0Z0c/gijC9nKrclVihlK",
+	"VWG1o74T6C/Eo8Tkj1KDUZQqdQb0kPJZG9p3DZOJniwej/KhNtJhPAljtSv8FSIF2L+//u4101xkUV9M",
+	"Tzj95XYnGYeygUK0l1p6xjZosuD5xMo1UlRzGknI8zu8tkP+7dk5SgtZPipy8H09sCJluhI3vWlamFnF",
+	"hGZXqGZjqEVoquLdcM2uoTD+3EFmcf/WlHHsfVV1S57nC55ez6es6ELT76DwZVGqG5FNhQtycKFXnRDn",
+	"5VaTORtk9MbT2Cjp1qfj9sWFo9H++sUHyBgXjDusNqzDU3X6SWRlDRuEsxuXrEaM40H/IoWNb2S+Ra3d",
+	"c0oILDDee9QczqFTa345ZnL10wdNb4LITzu5xpHnLq0FfBPU5YXclwRopV537LJ8MON+afg+IIYuEfeg",
+	"qpiykqn39O8BnsGXhD8ZmEnr9Ntz8fnWMeFMkBiYJUe14SzI08F0Vq3WgB5gFNU5LA0W3S5VSfe0+J+e",
+	"gMTB3rtmDY+a0+QwJGr0nl6Ygz4nYXtSyazJb+95d/QYN7K/nNwSJshsnprbPUmDGLaBQhPLkmcfFamH",
+	"9Og36f7hbVEXhpDiQcUYVBCLWS9YfRK7PBr3ZyQYRunjK96Af4TqItl4GJ2VyiQIqKjWgDnaay7yc8TO",
+	"RHzFKyHt1zsRvoCC96kJvR6p9/ZI2oqsm9nDOZmG4iChAh5x1VyDnFdFT8bJdOXTzTSCQVvU0/aLNxGI",
+	"kP73MM9kJZghQ37aVZgYY50u50aakqdGDwiaAqBkarm058SQjTSzJgZbQZ6rwyL008VGHyTh8dB8noGs",
+	"gGupNno4FeG9y0PACgyfj9badSv4KHh/wciPc45f1jhN4/MysYauD81P5S3Nv53zVueoRVX/brJSfQ8U",
+	"QIhlltSbmtO1uum5BybN9+xm+bvF18mbPTkIYZoUbkpNEg0eRJDZuScWajn1RZZ9IvmQ3rt3GDjCwyU3",
+	"eko9bD6o4cdYyfHPAkgDCDQkLXqTaCgnOHT0n335p8OgEhxBUQ5wrzvFkkIfaoL3F+7g+klIzUdx+6ED",
+	"CcpyKqVbm1YI456v6iRH1l7VBr8qGqNwNrNVTsPfZ6IkxayEGyg17I9u1JCI9ev8Cls7l7SPMEYVBez3",
+	"YviUKoeFPt7atz+8tD9yXojjVBOcovNp9xF2XAmb3HTDjMHRCt2oVDR65Tid620UftPdGJFatTfv3p+/",
+	"fXP5vkkzNKWADFWnabDRs4rqw+fV2JKVXu1AXceF9JDWgDR/2IHYPXxnxsCi7tzY6rq5n2fttddTGTq6",
+	"dyZKpf5WjKLzU+Qz8SWyyNcs5Ybn6qqK54kefiYdORvmnPapqbU89UKsBK1y1LoygbEmg9gCBeLQo5o+",
+	"a3T9cXrcbvjXUmMxJv/cC0MvKMM96TsiL6miSjJaGw04Yd2nCHyCTq0++44RWsgU+xFYvnN1Nrsl9xMA",
+	"Kvf0feg/1J2z2z2qvRvMwyvHZfjTiP3bOx2G8vhbK36XDObsvsW4dXowKFrL4h/2mNn/aKYkk2pzZAb9",
+	"02g61nCZr8sj+3glvncD2/3g9bQQrcZSmvpBZE0hQCuEy2XWZLGDzDrYv4cFFLhpFVv2kF/d+6ezEUsD",
+	"ZR888K5Q94JhiEcaECr0gnrjIJJD2Ad/2ntBkD4TwLMOzaOGcd2Xv+JA9kLhhQDNVhjxNczdj+097Xcr",
+	"mQmpCxi4dKoeoAQjTD4Cv9VJP3o6CPDQTGNH/F8+vei32Jbh0ZBm95QYxHJJ93rffg12fpe0BjzaY5BA",
+	"/bHGo72trPgGU7kdYnTqSpB/5pe5p/nDHj+Qn9oj2Ul+/uNV85ol9onQ5tX7bab2gYSaZe0YpL0k0Crs",
+	"chSVEpdQ5Nsjc8T3eZN6c1o7C8f3xVZ5CYV6QEBo32bI792VoFKpPOspRu73/7p85IhML1R/LMm0IkW9",
+	"mYz0itpYcy36ensW2V073DPa4zHsXeqOx3Svb9GttjarsKmlZbf9OjkO2rfWR+L8XafxENcj6e5vT0Kg",
+	"QPu43b5s2kYtxFf7FxCZ8D4j45IUlT6HrNdjoiV/Na5ePLsRJRpanSWkqswgQyWWGpHkSl5hyL4wPVlv",
+	"U8kNtYjjQNs5UtblxltFbrVYa4pFGgSdOI2LirLve+/8YW3zIdzG3T7A6C44Z8KZF3U5BZcMlktIDR7f",
+	"mm/ZApwDj19x0YJ5a9AdG1Rb765NZlkvvFFvMniza2HYiWy92iRsQY+3KDNG8r7DaQ8mRkOrln4T3zxR",
+	"5BB20iFYp4ls0cjqZ8E843zbZCmO7pq1p4FfWINgSsAejiWXLRjTmb8bWlCoRRW3avKg7HhsRqOPwE6Z",
+	"99mvRw+T4rXvGeKhsCkQ6rI68O3Rw6nkAypCB3ePook5nKiIilCCNPOu0fGoaFnNDDvNoNqT22teXFby",
+	"JaL97t5XTdMwJWFEzMh3GbtL6lXgPtx1Qor+uUNa/ByjBFR7H7dUF9lhy8X1HId1gUoeBVu0iDYA5ZVR",
+	"7A8OTejzc2afYpy5xnt1I9plCXDBSrBfnyMGEaGNusfUDZQXKG/PrdpQtyTbggmuHTsWSswFMWwPjl6H",
+	"FQ5Vinc4Zff2uKxk4IZXEhiKCX1R+ze/YBlAsb9gtnOQzcR7Tq5Pg+NV5hruj+p76psxRnwWjor6Ws05",
+	"NJGU5zk6LN3jSd14mHbH6oPUwQabyYXKgwOkGEiQdDDpMXX0tqcr9QO25xoheivZ7Wh2KEIedfsIUm47",
+	"r2yvMarv3Ed0+B1PHCH1UN9jWXXVAa4cXNQ+m64a5cB5BzLrNen6UFH2+A0dSEcHsibnKXgg5xJSUQiq",
+	"EXPncMHOnC5K2AoOIYhQoFfVIgqANi6du4HJmArzynm35rvOzil7TQ1n4KVQUAK2w6L4JRmFZhIHiuhc",
+	"cO7lCavx+BOG2CDWdizh75jw0ko/Z5QRbr+nU2yspAcDofBWk1/HHiUgbNgayUJvOAHtQyEZZwtrBfim",
+	"of7l2BVoBfTlZ3o34nxPvnkQKv/dUeyjUVWclLz9FXdeDiXmtunOzprSfckqF/IKcxyE0ZAvp+eeTspN",
+	"fHFaR0NngyUr77tVuRtVZrolI6bzLIwJbRmeccOH8LEML01dgDzNtFSZrkAbBKOI75G77poccMQFx8a3",
+	"VFLDjIr3Thgu+WjCrJ7hVIHoaQNBl6rIpjHcm1rNmCeSivji2DsBgVibot4VywNBSs/EXNCqW6kz4FuH",
+	"FwscYtA55IKAzlq7OcBWcYwp3fDccCUvPdaznqFxp/TbTzTbvfc1PvY33NZDDfchUTUJ5o4j3DQHXuoH",
+	"8pjuq5F652NZ7cWTT7vPKzY1CsiK69XuHr/79sWTZ18991l8S3Iye+ZWCkWekHgEpExhW/b1WsRLXuxP",
+	"XEetaA5rLJt9NwgBB3cYRhlUFfNC5SLdjtN0sNNXgYozdSayH7QawfksyyQIK0Rb5A3BudT9tw7AoSGM",
+	"4Zo+gpLrYIN3Vu3XGKXBsPNiBDsPnWQHdEl0/aEjXpp9V379/XFNZYOWq21S/kE1tdILuKrkOQumYukY",
+	"u5TEg32014fEa92JxArbkCrmE0bMpq4BOeYyOTqNzTe5jTd0pYR8Sga1BpvKrWbltKyoiLGGh5Cg9bwr",
+	"D+5nIlEbuLlvjzcNLUzb/ZlukeHH7UO78dohOejbhNbSrNtzLWmaikYFXG+dcref7wh/5TFgFcOKbRRF",
+	"0t5lXrSgxLgSNyDjOn1fzKgptI7nrnUEXRM2rpExfCBzh6RbG9dIpyiZJo307sieTglUm4ODrd6n4BlV",
+	"9OYkuxaXHl0geunvuxF+4+INgaDmTdS70S8QQg9zGfboCA8kfY67YR1dHIo74Km8SxI7W9RDxV3ybNHu",
+	"IIG+5/r6AcPdGRT2DGUqDi1xd0CI8958vxU3PRxhQJt5lHHulQKEnYh7VO848mmAU25MbhUs50LWXGCy",
+	"jmYLlW2nSVGiSczjHiFKjkHPL8rwlK/Bg61w46aVII6wNRsfzKc1dKdjF+joNwWkxydUWwqv+XPMfash",
+	"Hd06qye5f0K/U9NksuerebrOhr4+YllBL6kxakcpDMzr4zuyqiUCvVIXQ9jzD3SDUKZE+b3myDZXdHLN",
+	"9jizLN0clVHRK/PuW5fVFYn7kRScjAzRsZ/9KZZZUcu2vWDB9Tm3BQxI7EFzzrhLvAz7sgYUYg0VjgWp",
+	"VdlqrsizG6EVwq27d8VLbZws6Li7nJPrqW+WuScZZC9P1PgQXzz96ovnIxAiakkQbOBXT58Ndo3t5nAS",
+	"M5xTSmumQFPTE651765RwuMsYKX+RrVeULSHvaykbwWsNrKOzch2ARtl6if+ySLnxu7ZZ5rpFeR54gCp",
+	"GGfo49GarrxdcPmvvvrieTJaVrWn+p1YCwSoUhJYWWH9bLO0C3Z23lkGRS739BTbd7Id8dYJ+XOz0qyE",
+	"nBtxA9b6jm4b3rT/wf4f9K7+x39cMODpiqXKClo6bqHZAnK1cVk1/Wgp+3FOBmRI10ttmalP9sW9+B1p",
+	"Ox7GoUGlOqi5iFNP913w0eukd2mPlPBSN9YchyOIyxhxS47JebEvmzIccr9zGGGDoI/1wItW+98MzepH",
+	"5EV6/QELcTd/z3Jo5IG19FWKeX9RXb5Lve3WRQ6m7RZf5ColsKmm20RMttsBR8aP1kKGnz7d2c9J7tZe",
+	"H1l0mcOL671V9yEb7Z5LL+YpAnlPw/CLSm97YBVrh5nQLLdXhb0J1EZSnk0InfuA1TSZKA9vOPPC+wCN",
+	"YsJMCPuCzp2PgAo1dXSwnRFzL2Sgw2Hqu5B3RM2Ne9Rpm8kM9bS4Si3+J6LZ/OAdAJy5aZEWUwjXjWVc",
+	"Jr7nu3d2kMF0/L236WAsMKkLXyZy+OyAGjej16Uk4ZDEXUl9AK6CFDe36+VGORHi4Dck2bFRax75ZUCm",
+	"fY19QA67O69KnkK0Ke9LMBsA0v8LlQtDsgpD3NYsyxjIrOk0vNiynFcyXVG74X5l+/nZKDMqjHnshrxy",
+	"Ja+sINr4zqbUC1KpZTOjL/Y3E34+AvXvbt+OZ/0u/bT+PhIufYgWJf+rIwA7Gofb/t1o3L1zDNpioOu2",
+	"r8fd8dqHDD4YWBpWlD35HdWf3Os5HaPaMa/lKkoXrEtHLWOtC3PRfGJfgdLAzdgqBC5VuNJo8eI1M6aj",
+	"XKrygY7gT5+dnYQM+1WLW5/FoWpwSrvvdPTGciGhkRkdD8ZJt5XbH5/HHGVpVWIZkdOkdp3sdQUNmf7O",
+	"meN+hlsnQWDCv0sbMhvF1sBlZwI9Dr3ouC8k4wut8spA7XEQUhvgVCHtbqlxI3htptOsTpWsAFXk3bfE",
+	"/Yml2gwc7pfts/2i3dQ96oPxRa2xtcOt0EbIK4Z1Zm6rEyay83/9458JK7hZ2X8x1GXs8sZsxJD076vW",
+	"UoPtrVIjbhzWfHsJIsshwVPCRZTMmX7YRMjdb+RS41s9ker9u2qT5QZebE0MnevVDZQ+43FUhc1x7aLE",
+	"lYzD/nFfkh8cZcIEeTGzntZQXid/dCXbG9y7ks1NnVLfHyBhOa4N+xhQzT61St069R0S3NcEZ8x29t7+",
+	"s6TF60NXNfU5iWQNRsO0L7mG51+2qNSuL0YhpBgNnZRvXZU4/Z3aVxmPQ+kaPdCW9XT6F6XuAd+w14y2",
+	"2r+BuhrY44GM4DDfErwbL4cSmN0a6nShz1nODeUdScb1tauZ80WpzbBMqrrP/hj8WNfnpj28nZS/lu0T",
+	"eJmPfOM+69QoExMPLy31MjhURA1qpa5NtqQ2PHSGfgLJzEVCiXyGKPexnORuuAMc5TV77nOW168e4TB3",
+	"z/am+f47M7VluE2ZIzlklU0hq7s5hIck+o2yx96lJUAMNQTpbZ6qPNb+Wa3Z2UkcdZN+V6rNYb+zFs6B",
+	"aVbHqDppqajrWA/KsZ0F4wt1A4m/J+pGH+Nn5lWgAxSf/VK4na9zL7kVdkTrgClYE8xdrK32Y7FbdlCU",
+	"NzqRU3q8OkQn3TqLFtkkIe3t68VW7+LhPeyBNmVH57Yf+7oXdBcikirjrODaOEBrq31wtlZrkD36xzVs",
+	"Iwr9iyWpBMAM3JpzhnNIGOg0Yakp8ydpwqoClR6tmJJ98fSnw71HwvSXhl3s9ONkj4gnmKeBD1kTnC1K",
+	"nl6D0VbdDy25RpUxK1jHF2+iOsqLVjlXPON66IBjaHDebooIlE/gitq5T1wb6KOuk3s4+VqGxrjc2lA6",
+	"RRD7855d996TPVofPuYcaUPD/8hF5NQndwEICT3m75oi3dO4LtbQ0176mJusLoKJ5O2KLMecWWsjyXOG",
+	"kpepkv1aCdApyBSmWdD+O2sNmbVsIzE650pcgzWASlY/et6SNuR+6PbaGncDrRGqqZlDUE6HJx6PYkXJ",
+	"se6T+TJXaSzpnOe9m0AodecfJkpDFnqnkDK8djqQer6h6UrIazpko1Q+t/P1/67zTcWaX8Hc0l8yQ2CX",
+	"w9BtexqwxpDthve4FwXkjbQ3sim33tING5lTOmGnB+QJe117+evMto0qj2lEMbnvD32lxzRrJSKM6J0j",
+	"e8tVmmC0tRbacIq5b7WBtSOJwfOvOyyMy537G7WVPdq1FsasCWaTdi1GQn+TfMNLiHdnPKIr3+HgHH+L",
+	"E+6fsbRYNzVorrNznSh7hWk1JWDtwi5tppjFQniXc6OuQQ6lw9/rLkyVNvNKtyHDMlVRqbQfQFbrxXHv",
+	"f4w1OFfqww5C4DpCXj3wOLtN4YPuvqCNWHOzJ8zcZanwCJIocXX3MLLcgFTqScZY4r8JqGcPill/t4te",
+	"CKOWcrF7Ez44GBGJggbdqplPzzaIpUj7ImzGwLowPUp1EB7ub3Y1utR2au3ZU4qLK/ZkYD63Nt8F1eIz",
+	"RO/Khe6t9NbthAqXWmMVN4Ue4UpicphABIe9BO/3rx2eCefd3sekOY/YUVqj5M9UzxA3pxcqIzwdyvVB",
+	"qU8mn/MlWA0FdVoMQuzK+6JpgTPY4ck9FglH4efRyaMW1N/4vN1ZvBNkQIDMc8aZNqpA91DtDcDO9XZd",
+	"K7UG7LJEqrtowaUe3aB8Tynx76IXd/9xvXYgTY8G7tzNQqmkceE3pQrtO2ndAOLmUr6dQ84aG8Xq08ZG",
+	"1UXWifGuchn/HHVOzaNNmqNzkrTwn/fgPdMEHinMFPT+HWUouN1ZWWVgX5zJv3t/lIneeglXQju/6f3b",
+	"hhzc5Hf/xGKpjce47hpoiU8FTb2fZSAtwcwjwSvq+T2Yd3gAm6HitysdNqvN/F//+Keru1au6SNC5uH4",
+	"CdMArDXJZDKueCim96vdJbjou/e5Uz2NTlfV1NDn/hOsr4/7TJ7kyQPCLQx2KXT99tmzs+DyiXck3L8f",
+	"TT3frgvlYLZcqxLm7cn3N1rfdT4EvTZ3cl6Hdfp7Ke2P7+3qQW9XMhcSzpuwmpKoRta40xnwJX6t+dZp",
+	"HsJgHZKm7KDaiWJ/Hyib9GYsuufo0lwu8YPRzcVRDLhjiPHFp6eqBPTUYqhdKh3g8yOqGev87H2Z0wuu",
+	"YVSpvjXZdt/Zk/c7PrOZOs2rcptgBDPMbfZoSmOTmXWR8+08otjEF7Tm23mqVJkJyfvCsA6pas23jA4V",
+	"8yzTlcgzbGHgWENtJBa6UzK7fyUTJvHQ2P4p7Bwm7Hq9dVYA7sNVyaXR8eDtOtqOm0DbnMsdb/dKXjC+",
+	"0CBdyMaX0thtpr0Mq/1NJbC5Ms9y0HowsrCPiKSab1xccHf2MfvlB77G8Bd13eK4CeHcqXH1mMx/6sQx",
+	"6sB997RRD5amhQ0sJLU+WAltD68PO6pawzwAe+0EAoVZMWzBOlfL8+Dsrqy8VISgWlOKew0FVoKazziJ",
+	"+NceqtIP9/dLZkKuoBRmb1bVvmPaAz93UC3VUAZ/nbAvYfME+ZT+aVTxJIcbyIdS+WNy5hCDqJ7WoCzv",
+	"orw7B0xWciF9XXe/meBfo4p/1+g9Qo3ejwGldRGTNcwJgDeqR7p+abGvgqt097sptffwPjykKSre3ROX",
+	"wN632epYsM1O8Z7dzjZaQglrdUMfZZBDL5pmdP37WN8DRsVbv9Y99ELiiW54kGfqaq9H+L/sj49r28Vj",
+	"PRBf4mwTZjgWEtF02xoGKbeGffvqxTed2/pT0SLtNL2gUEtUwB5IoTzGpRYqMD03Wf99FZyFKhheb+OW",
+	"5jWhTmQoONiydt41bQaC4yAw8lEnjrywUupa9wEJeo3YpY1cCYOA59qnfKYrSK9VFZCeFTSdXqP9LYnv",
+	"peJMqLYc4j21nNxXGNhcLJFCGtlUsuC22fOrJoLYQHWqJIfjaN8OXp4D4OQQhea68aaXJbMuitV+tE/g",
+	"E11ZudJ6nqqqdVmHKa1K62H3mG8qbNV6vHl4zjaqyjOWKw0HucnsVn6nKNlwN/MeBXHcAhvfNrrJWYik",
+	"MW6ZMCzFuUtl2AJjT5bC+EQEFqr14+iqTwFPfMfrmmY73he/X45YgqvZHWnr7GOpHLsMi2ezw67d/L+1",
+	"ysRS+HZ9DsEIq0coZcRglrfXIkgyEt4RKQtDicnxcusXeHUk2HHTviShpmNbFxRwL9yPt+1a4O4VXI8Y",
+	"hLPD6QnkUQ8djY3C2WcfpaXDv7sj7G+R/1AA3o+G4n8wUv+EYrNb3fYA6Pd7I1vETXhVDmk/PRb3/BqK",
+	"nnvwqJrGXvNZmbnmNxTdnuYO77OPjxvmHf6qp0fDkYZtnzkb7LyfbrhDhxz6obYroftGznvInfPO72i3",
+	"iqbXnUOuVc/jXaVhKXJkASEzuO1xDi/HNB1ahle9Wsaj3RrSqhRm+86euAtw9mUCVHNrMv7BrpIbVX6e",
+	"sM2qpM+soAL6JHNPyaYZx+ekJWzom91GdJ9jwaCdgN104CWGPd1kV8YUs7s7zC5eqrh+/OLtaw+/u6oW",
+	"J+zVDZTbpmmo4ddAGU4rnCd7ncG6UAZkun3yV9j+LP9Qwq84O2vmP3vO0hUveWqg1AlbW/mYeYThNBcg",
+	"zefn1tgkfxDjzHV4YpXMoPxZYhI4XwO7hi0rwVSlg1OkMgar5mLDSfLS+2melFDkfAsZM2VlDfKfJSFW",
+	"Z6zg21zxjPIulpW2O0cRABx3vhYaa5lO2I8OESlYrFnBz3JVLXAhmnGclV2nn5nV3WQ4DXqpyE5+lj/L",
+	"F017dIyvXFaSFaW6Ae0aZXq4fmCeMj7TDImIerZRKRDNgmb0I7+BVbV48rVrx/6HEGqyyaO3IwnNFtjX",
+	"2yhLRT/L4Lc0KfzxZpXi8dGw1Dqgkj7QZqeBjeJpxZ+7ddXQl9SviGvf9dCdSyuo5wtN/BpdgI4m8bN0",
+	"NSuWAutu7dbEwQm4WLZaWmMH+1mBlT6skkbkaM41iYI/S5CZxtIWCZBpJpVbFXmsufOq2AO1OgCeQoPT",
+	"aVf2yt6OGisOXCs0e66nLnH0//xd+/gQtwte5MBSlcEJe4FOML8bwuifpbaTabXhow7DPqB/wcTS/mEv",
+	"ae3yX+3vE9/l01QI7vHs7Oxn6V1omEErNPvws09m/Xl2zj786x//vLs7+VliBVcKkvyI1MJyKawyN3tR",
+	"WLHx5NnJmb9AWp81hdSzDZHJLOgZMHuKwrcAyQsxO599cfIU32NvIBR8pyvguVn9D4Y4qJqPTlso+Tqb",
+	"nc/+AuZbfITUlkJJZ7E/OzsjmS+Nt5zh1pwWOSfwerpPY0IbW5GE4uw1Iay3hPPs/Kdfkpmu1mtebgmO",
+	"xPNUU7mLEkWfsB881aQl4N7xnEqO+Va36A+tNH6l8RKqFrNf7JCnazClIJDzvj343j3ycJuAzVrdKHe1",
+	"NtinrdSzaOVMN9v1tlRru2GVplpo0oPjy0eNe5ACLmvf/wMTwLHrHkE0VnjQpShhQ11w//DV2RcNc2ME",
+	"Ufu8Am1USWnfpIx/Ht+7m6enGITuJ57vhDYv6JG9GxiKrr+7koFmG4e0VhwBPQeR7X2R567AcD0BaWHk",
+	"oO4uWQczncDfrES68qOxlEu2QDzCLNw/n6Tb2cPTD/jfu1MDBHVUqBjkESb0aN/fl2AQS6i1BMLJpWNt",
+	"qhPs9S3sRWyP1D9qlCOEkhuY52ItsAv9r5UyfA63K15pA9nnF4wzOyWGN4OV9Yi52zrm9+COmQJSfA0G",
+	"U5x/+jCz7OB1fifAPTBto71a/ScJDns4I+AuiZ9dM/JpoO/9FbZYsOi0nJcq205GeK/WBeZhki7+kNT9",
+	"nvqJ9ohOooOA3iagdNJqmqpcd616wE0ieJ5TpwinSWnGrzjFdnqp3eplrjFZn8R9KRqU+gfa1MtKuhhJ",
+	"z5ZeVnIicVGrh8ZFHe19nDpNGGOjTrElrS9QgMN9LCsZbGI7AtIrer9pua0jjPlrBeghdpzpYlsH8GHs",
+	"Lb41wT1fk7umud2bNDDS98qBr8n3OuJJbOniBMUD0Zw/jb6b6o0EVuB396a75uAxhakFfNTLmQ1RnX7w",
+	"/74L6CuSkWZtgvmaDCVn4qZqDZq6e3uTAG2ppTVXXPjAfWfEGr+qivPgWQN5rukq3b1p/gI1Ue+S9J4j",
+	"bva/5OsxNPEjF+b7d49DFMPSKMxxvydpvAn8NEkTX1QbaQ1+BJPEDOwNSfhatrOSghSHk9ApX3CZuUJZ",
+	"p9S0T/UFPfCjL2B44HP9PWkHQV/XmPJLGwuZ5Ttfm3l/GvoLtpgKu+9WxQl7h8izaIo2RmqGVx59CJT1",
+	"dyj1WAXkCdx4yKiqBwiUGkIhHgjD0KvGQgN7m+iWJuOzYz15mxqKI2kM542/sUm3omqGpSrRUeNainnr",
+	"+oR9ww23kmzT6rp/pUxCQXyRrhonDkChmZL51nMf+XU8uklTfCopwZOqsFrbXVfk7krItxWp4q9uovr4",
+	"Ybz0QJwRTPCu7cf23TkfVJnGkfuZ5j2/himUPwRv4kQKEYibr797je1XT9gbSwvh+boniEEumPNt0ZvI",
+	"QyeOkcMr4KVZAO/nI0wxTjBFY81Ffh6A9EpwXJW42D+i3QrJ1rDG5Lk1+RcUc4gKCdu4T9D/h5zV5Zup",
+	"KP7bemWfJsE383vg66Ae6OHJ+x3fNnaNK3YJCrm8bAsk5zCdH0HQqsa0jqqoLyqjglhQyHyNzHcYzkTT",
+	"XGuVCl6HBLCapIZKh1xDq0tW677YXpCFhyaHK03hV1BXaLhOlhgnosC307Aal4wje6yI1K59aXbCXoTT",
+	"JTzqoN6DcE0d050wD7bnYT+7z2M+PjqS+RVotoCVoPYZvATXIwJnKByuXJvXLoFnDkn8/mpa+7SCNYrw",
+	"Up7726FG28bz0nVD6JjxWGPDNWxTV01URiESqR9gFpSj/BI1T9sTdYhm5IRraQ+qdJiz9E3QSy1u4FKo",
+	"tmUou94TZ/taURxm/I6ojdDoMxfyypNEQ8x9C3DWX2sJ98xzfUhTi+j2Eazv9yE+HbFhwkrgdUwZ3fGW",
+	"1bDv3lF3uXZVPHEv8bOzMzKz7WMFqf+uN5A3AxL27OxZY4sDaurSJWdivDdjf7A/97lHn+9KA2t8/M6M",
+	"tqBG6qNabu+agwvstmdnzx5p/DeUeOYzPCfgij9DV6nDoLFE0oNbnpp866MVaDz6VkG9nLGqFoOhWwwH",
+	"P5yqVS3eYby7z2ljpzeRFeGrWplw2tVKbdi6Su2VzlYqz3RvhG5VLU5L5RMN4/6XS/zestWhbPxIXPlX",
+	"2NIcH9te9ANjRl/8mH0dk8+y2axUg2Jgmcee0RbMBLTwPb8GxjGGa0dDo5II4wJbd2zRx8KWKs/VBmtg",
+	"LD9hB5FcyOsnVeFvIHtNQ8mcBhUlHJHp0w8Gbk2/D/iFYTlY6/DpsyCDimH7Ekz8sLon9kB39q+v2b6s",
+	"ZMLec32dBMLgG7DmA5qStQXpcu6sGHR0dcFcISeapc9732wfa95NGrk1Yuu2KptAbSZPlZuAcG1FWyzy",
+	"6rbgMnudjYpwOpze0QHOoMwr0gDsIXWi19n3LkDUQ90i0xeoaVNBnOsRV+c7acNlhuYdPjSR8iRcpBlj",
+	"3ItFCTeCEvtSLmlIAqnjDo/QbNqxMqKU4KZw+CNWhVqo27tTrG/ql4df26+/p98cLBJfqtujlZodVf0N",
+	"xfnb6ZOfaURuw7Zs9JVLdEOEvnPGPXvbp7Ccy4UY5wTKd8JeROowQ2uK8vYagvZJeH8JoUqGlP7BJnoj",
+	"k/gf6C7Bw31o5Q4HGfDLswV6taZjmxfpNSUkVgYZBA25QMkiAmk6SmE7LmvA2QeXmPfDxJIQIENespzT",
+	"z0defA5GoSdhpJj9uSboz10TvwC4xm6ofQY93BY5AqO4tPBoGHtbQNu2HZVC77wD7+2grTYeT5/HSkO2",
+	"mL1oGWj2W4tnf0t4Jo9gUF8Cz55gxMRhqNBd76ix3dvngknsYuZknh5PzNqUwNf9yo5kGITCiFKGgxNE",
+	"D/WJ+3CXBKBW9lsPgUVpV9aaunBu9DWgckboekt0vdDDmJNLZe5OoXt6xnTwXu89QEfrCXNJ0U2ep3Mo",
+	"ks/9M41vJddq13K3a70/Z/4yLi8SN+5Js8EHpEdisEa71GmXW65Fhh6LKZJFf+TX8KQqtL1MMfhdPtFu",
+	"+zHY4VsOuyVdUG10DSdiD3qAxAL5GPfUvAid4UEGbwapyEBjuAdKl76fikK4mv3AbXzCLgl0iP3BoYxl",
+	"SsLnmE7OHHhtEgRZMkpOJwPfUhzesVa9qn31aDeENQt/efWe/esf/zylzyL0BDJrul98kjakmx72lhpl",
+	"RT6dztUCMutXBr6pSr7It4ynKRRmkgC9HdAKSFoyoT4QMhWaQtY84vWx7yff0w/uX3fDaeLHnb/73WiJ",
+	"cm8SeCPzbX8WOi1imkQbH5U5YIcdiw1t9At64n77vF+FoGEeIwnKLagvu5XkEBKxEWt4oiozieAPUKHc",
+	"GEaFfLEbsHRW6R4lefdMSyjy7YD/zX49Dft8Mo50XNPvXtAS5QZEk5DHXmbsqhIZR5e3osAv3eSYub9l",
+	"yvXLclHburrNarkHkVbQGaNPXvx33dXiYSnrMURFuwFJj8TwezKxkFipNVAmvH07U7K+VXtFBaqS7QBf",
+	"/ETPF3UHh6ie+Iqnq/o+F9q7Mt++efeehe85Ya/JzxmkFXjjQLjKHlIAlwLyzKXHCYPOJMzmoff89MUv",
+	"J9aGGFT19Ceu672knNnHlUE46ONre1VhBc3Ts7PAp00mZsJ4UwPlXU4J5aNYSiqzdvJNm0ALLqxpdirk",
+	"jTBtS6bjNMXS19f42KdKFzQ7h3P3yHRBYw8LLtrkKZTP5ZLUGXt8J4zK1jKUCnqlNhIJ44LkV863+CEW",
+	"hmMBT1MXaOmjgJaJUEArCEt/Dvn/3gL1pHiwO8EO0OeFwggdTmCCyz7P6V2x7Uj6ctuzDFvYfaIcYef2",
+	"Int0i9gOO8wKdl+nTnkYHrWT8uCz5FD8Mfu2HEwDgqBKh5tNLDNF2TIXZYOtUOcIXXGXbI9F+3sY8fSD",
+	"/c+gmR6nxkgUs6AHjy7T/OWBWX64ZMbTzwRWvH1VwhZbDDKXqDI1xTG5kNcjT+W0GCp8fCvk1e/mbN4O",
+	"FPojstMU8vhrJSWkxhtYmPvAJWwSGsKeGP6jTtPFtJklLx0mKV8DXY25uAE8SMvS2COf553UiM6xenNv",
+	"+Ob7r/qpnTPdCfM6JJELyjK2VmLemzl6eJ1mB3JA4nBYb+cGFNKapb3ptB7aaxQB+GW7Phm/tbiWn/4j",
+	"BLZqAsEyIcpv66/YbCvmCPE4SH6X+MShiscndRZ2CY8SYKwhi2vkTNGOHdJ2D+p5l4Qb+knqeXZuH0HP",
+	"s8MO63kBUul05+gcM023FM4QmoUtVW6tXfYiRKm2Vyv5S1wSDSeMrOj519xHOUanH9y/7oYxZPCZUVd7",
+	"WT/7Sd7ubinDyperFZ4oHcy9rZPBVwO4U28cOo7hNDAEURiUmJX8rQvM6jHuLbtP/feUw6pIelyZLwUh",
+	"yeyiYVhrp84wY0/Rl0mWD32Pmc7YbPgGmAMSCcM3QvsqhzlhaFi9L/B+uj4ICatkDloTRhwyPv7LucYa",
+	"UD1ej0xgfk487CJ2YLIrzcfKFlcN5zJBtmFfJwcQR6VbYT+ohC0gd22ZsD3UEp8JW/fE/G2XqAp+mldO",
+	"JT+Op+2yki/t8Q9gu9Tmm4ejmcAacdiD+Pq63M4lGTWQhI3o6od3sX+dfigrOXypHHH0KB4ePM7+SOg6",
+	"b8hkSghR0TGl/wubHHsEQswVp3pK7TnL8+uIU0DQon7PtxVo9zuM/12YFR+HP18CevecfP2soZgTdsmF",
+	"dkXCwf2DQTKQqfvG5VTXvxpDN4br62GN4z0+cS/Kub/BbifxGzXW7dQfqaSTqAYPzBdzY+zM/mvLNlD6",
+	"272VG0Ik0G830rXxnjCzfvPyw67j41z6duRhSxP3eMJ73r7vhP3g1EsCwIud/K5YCHrAx1VkLPpLa8og",
+	"/6UdgMpTWaYwfqsknKOpS3F+wmnKgROCk5tgaEEJl0aM6dP0OKrINUYO/eRFDROKxVebWh22D7IrcLrr",
+	"mme1NWZ/+JlmCMfry60IqPjWXGDP8Lola93HMshROK9fgsnSK2719gHlF2EwL6tjIaM+Uc6hbr2PnTOF",
+	"W+kN9r32/LQlyMNDT1+E3GLehq0Y9zYbJT8nhOyOVD4G98xBSunTD+5fg4r7O9fl9VCqdb97BAXejTSU",
+	"KOtb1U6Gk+QOIChqdVBZi6DHaANs6L1BhYAUvPs8fkgI+U3JVe2z+FuRcQPTHMcnI0jctGhtj10v7QYf",
+	"voinI51LKHLuUAXcWz/TbMHTa5DZPDW3ScsFhCjoeCF6VH+yFj3plTsul16Ox8v99IP9zyCvH6XYkVL7",
+	"4Fxuhxlicfv9BW7Jq/ccHWieOT3GfuIqRXFq9qE9xT3T2PyopMRVbM/n7cUQ8EkJqgDZ6DkID7gAKscq",
+	"gLyJWGhun+bko8vAfgMyFYB1WCd1JggVWmGtWQ5LQ15D9nr55HuX/gnO42CfI1UJc0QVqWBuC134tSgh",
+	"VZIa18wJdH1X6SGWvi9FTVCVbE+6IQZ/HNHKYb8fB8SrP3aBsF3Px5Ge42yYOjzFpNp8BBb8mqia1zo/",
+	"AVknLmsw0NvJCMCkCnEDiQeTNTBgJoWCtYNz3Yd19NR3N/FmzmaldAA9TAxdYwp677xS13Z2VUE5+66v",
+	"2rmbMXVSMgSUb0JEp9Cl66o2EW8JS0HL7bysZOIwP73Lcac809Stgfoc+0fDHN+L1R+IpfxiDnENnD2a",
+	"mYEKKDVWXQDLXEH+v22s+6IDo7AyKoJg4Yq5uh2gENcvqRmr7peEfgt+DZJVxWitbL+XZaTkSFwXFDvp",
+	"P+DzUs3t/D6vhcYFgan53E3EeGxe6WwXV3Hb6Zsa8Wsc6dT4FBnfw6n926/xsDz3bteLUXNglJ12KDts",
+	"5dvLXo5h94Q06qf2ZT1SzZTlOOI7aK5HJd0N2Y+eOaI9RGQ8X/bivZudxN5erMugz2lMj3367E/HNKr5",
+	"tGIp7uAeI57iaST09ySOGJzr2HdxN0r155o0JNmfcDJaQywdP+wV5179JoA3aT/cadBWVlL3KXd++Z9q",
+	"6oaf30cK5bjRP47wHjH69PKbQt4EUe27rVu5nQsJHvCu0mh+6BXkOeZrNwqU4xi1kUkQrYk5skJ+6Ur1",
+	"0w/+n8MurWOJt5EvD+/ackMNp6HUsM/T+KXasOAEgK6dhHAn5IWDVJsjTuU0zZWGEbC/HtGX0MtvQGJE",
+	"zl+pAfSvMDuovxGZZUed6tSTT07G4Z4+cMpLa7Bo4ov/5mGEWf+408uyVwGeb4iW/1k/tO9Y+hfS4f0P",
+	"0L+9teli1yhM61udKN67YjZcs00pjAF50eKH8GL3ziBy87rHmyZ3u4Xxv1suGQ+bdPYQY8cxshG20h/v",
+	"Q7FO3+jTM86PpTCAoJ7sGrYLxcuM3FIN0qlyXRkOZZydThm7bR38eo9s77BLwN0St6UGw/haySsEJFhs",
+	"DWgWMtaFzxFhZ31m2LJU65HQo2fxpgmdXHQ7iWbc51999cXzo/o1fPmnr/74/N4tGx4DQaVzzlF0Um1K",
+	"cP57RzkTaEjUj4SCF4H0TQgvmlsdCUlEyQvKrKeW5muEW7IKL8Z6j6F+nZYAcpD639EjU1P9d9gOhC+U",
+	"c4nSTEYQuk5LlecLnl73dwj5mM00aulI+9YX6XffTpUjUkCJzezRV68BELWGKrsM3FrLKdeqbktPOrBL",
+	"UHOqxzHks+GiX3Ralp3w1o8KPTVc6+1hb+EW5ZPyAlxkOWBzm1szqrHN5atnDuDM2Z3LgGYxL88otvYW",
+	"ZRQzl4DP4x6ys2dH9XJ+TJlox4rR8reuMAfdqNiGbGpsqV1KTfA73z4GG3tLZo/UtSRUpev2bTd9D1kH",
+	"oZBet+2P7pnfdPkbLeIRHJivEajVCNfsqR3e6tTGJbUrUZQObj2FxkeA6eMrfgO92Ws9oIFUwHpktOhR",
+	"A0B+ro/tSWyP3t9AXdBpbpueoGqaJnnfC2lcfwo3gooh+idNwRiOPBiFcR+casiXp/Sigda6+P2nTSOP",
+	"UnTkSWEQfssd0rTVRnW5aN2qhEZpUknqCiRLAHsrkHKlivEEMrJV/JuNHOoW/1u6A4KlPHazNyxMDpuv",
+	"h8j0rWvAZavOmyKMIGt1/On62+RROrrGe7i+6EBe1j2XO0kbO01b3/q5PxCymX/9AwsWP85H7bhKzQK+",
+	"OGOaegzUWobr587zvJXb3MY26aWxD/SPu9Os5GKggfs39usjLxmvsv0vLIR95DvpEmutHK3k3BrJDeuG",
+	"SY5NIwF7rkJefX5R9/O1ZqBraXsYCZVwo66HmtDh9/8mok+ciJo2jo3S7PzS7LXRrocEyCxp1Nl2sgSX",
+	"W7ZWpcsHxpJCodlyX7dHn4Gz34qlp+JYO10kNYJsOh5KrcZ9tlLX1L0aCWcIsxmxKbC9DmWf18Th/0Qn",
+	"8eXZfz7/zScW+UN5BHWsPv/gMFbVAgswhuG87pkzlByXAnruoGVQ+LASCiwgtzr+tXZgvFbr8qoYxS7N",
+	"RqRAIFY1yJWbHZgKW74ZxRbkrwJsluewcwKwHMoGpMop+6O6wz7pqUJiswVVmfm6N4/pxyYr7pP1Ptj5",
+	"fZw8Jj/6x8ljGjH69CFM16G06dspGWeLkktfDEJwXU3hLZaEWPobwFqrJT8pE/afgwlK/VQZgVsLEjs/",
+	"Sbw1v5jhTKZ6FdNkMkWSYzGjw2HfOtxboB6tK4XPIygGNhKok58ivYlHHO1pCWt1M5Dm5J+cS2XmYHUs",
+	"lgttdY9WIUeutK/KW6oyddez0EzzGysUySanQu8Sltr7ZwKhWltbTmaiYbsrDC9xwo9OdsmnJmZpHx5D",
+	"4a1H41GW+AawQnMCbqA3hSINacLfxJUGjzLFPT5dfUvvUmOMEexwkFalVc8tsZDr+fynX+xpUUc6oqKq",
+	"zGfns5UxhT4/PX367I8nZydnJ0/P//jll1/g0bpXf/A0Rg3IPwSowTr8mwrvgg+8yh18hJCz4Ts8pmLr",
+	"M7uS8MV1ACr40IHw/3L3/wcAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
