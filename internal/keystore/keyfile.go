@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // The blocks of key.pem, in order: the present key, the lineage if the key was
@@ -101,7 +102,36 @@ func decodeKeys(raw []byte) (k keys, err error) {
 	if k.present == nil {
 		return k, errTorn
 	}
-	return k, nil
+	return k, k.check()
+}
+
+// check refuses keys that are not of the lineage.
+func (k keys) check() error {
+	if k.lineage.Zero() {
+		return nil
+	}
+	present, err := fingerprintOfKey(k.present)
+	if err != nil {
+		return err
+	}
+	all := k.lineage.Keys()
+	if !k.lineage.Proves(all[0], present) {
+		return errors.New("the lineage is not that of the key")
+	}
+	for _, key := range k.former {
+		if fp, err := fingerprintOfKey(key); err != nil || fp == present || !slices.Contains(all, fp) {
+			return errors.Join(errors.New("a former key is not of the lineage"), err)
+		}
+	}
+	return nil
+}
+
+func fingerprintOfKey(key *ecdsa.PrivateKey) (string, error) {
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return "", fmt.Errorf("encoding a key: %w", err)
+	}
+	return Fingerprint(der), nil
 }
 
 func parseKey(der []byte) (*ecdsa.PrivateKey, error) {
