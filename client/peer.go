@@ -54,3 +54,22 @@ func (c *Client) Peer(ctx context.Context, peer string, opts ...Option) (*api.Pe
 		return c.api.GetPeer(ctx, peer)
 	})
 }
+
+// pingWait is how long a ping may take beyond the usual patience.
+const pingWait = 30 * time.Second
+
+// Ping connects the hub to a peer anew and returns how far that came; that the
+// peer cannot be reached is no error.
+func (c *Client) Ping(ctx context.Context, peer string, opts ...Option) (*api.PeerPing, error) {
+	return read[api.PeerPing](ctx, c, pingWait, opts, func(ctx context.Context) (*http.Response, error) {
+		return c.api.PingPeer(ctx, peer)
+	})
+}
+
+// RotateKey makes a new key of the hub. A Client goes on with the key that it
+// has pinned until the hub gives that one up; the endpoint file has the new one.
+func (c *Client) RotateKey(ctx context.Context, in api.KeyRotate, opts ...Option) (*api.KeyRotation, error) {
+	return mutate[api.KeyRotation](ctx, c, 0, opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.RotateKey(ctx, &api.RotateKeyParams{IdempotencyKey: key}, in)
+	})
+}

@@ -54,12 +54,16 @@ type (
 	OwnDispatch             = api.OwnDispatch
 	OwnDispatchPage         = api.OwnDispatchPage
 	Peer                    = api.Peer
+	KeyRotate               = api.KeyRotate
+	KeyRotation             = api.KeyRotation
 	PeerAdd                 = api.PeerAdd
 	PeerDetail              = api.PeerDetail
 	PeerGrant               = api.PeerGrant
 	PeerGrantVerbs          = api.PeerGrantVerbs
 	PeerHolds               = api.PeerHolds
 	PeerPage                = api.PeerPage
+	PeerPing                = api.PeerPing
+	PeerPingStage           = api.PeerPingStage
 	PeerResult              = api.PeerResult
 	PeerUpdate              = api.PeerUpdate
 	Presence                = api.Presence

@@ -103,6 +103,17 @@ func (d *Desk) Drop(peer hub.PeerID) {
 	}
 }
 
+var errRecalled = hub.Errorf(hub.CodePreconditionFailed, "a key was rotated; connect again")
+
+// Recall ends the peer's sessions, so that it connects again.
+func (d *Desk) Recall(peer hub.PeerID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for v := range d.live[peer] {
+		v.stop(errRecalled)
+	}
+}
+
 // Up reports whether a session of the peer is past its hello.
 func (d *Desk) Up(peer hub.PeerID) bool {
 	d.mu.Lock()

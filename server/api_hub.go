@@ -57,7 +57,9 @@ func (s apiHandlers) GetHub(w http.ResponseWriter, r *http.Request) {
 		counts, err = rx.Counts()
 		return err
 	})
-	s.reply(w, r, http.StatusOK, hubStatus(s.cfg.Hub, counts), err)
+	info := s.cfg.Hub
+	info.Fingerprint = s.cfg.Fingerprint()
+	s.reply(w, r, http.StatusOK, hubStatus(info, counts), err)
 }
 
 func hubStatus(in Info, n store.Counts) api.HubStatus {

@@ -12,6 +12,7 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/mail"
 	"github.com/wavehub/wavehub/internal/metrics"
+	pairs "github.com/wavehub/wavehub/internal/peer"
 	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
@@ -37,6 +38,12 @@ type PeerService interface {
 	// Get finds a peer by its id or by its name.
 	Get(ctx context.Context, idOrName string) (hub.Peer, Link, error)
 	PeerLife
+	// Ping connects to a peer anew, and says how far that came.
+	Ping(ctx context.Context, idOrName string) (pairs.Ping, error)
+	// Rotate makes a new key of this hub.
+	Rotate(context.Context, receipt.Request, pairs.RotateInput) (pairs.RotateResult, error)
+	// FollowRotation takes the new key of the peer that calls.
+	FollowRotation(*http.Request, hub.Peer, hub.Rotation) (hub.RotationTaken, error)
 }
 
 // InviteInput asks for an invite. As is the role this hub takes, "" for the
@@ -80,6 +87,7 @@ type Joined struct {
 type Link struct {
 	State, Transport, Stage, LastError string
 	ConnectedAt                        hub.Micros
+	Refused                            *pairs.Refusal // the last connection of the peer that was refused here
 }
 
 // Info is what GET /v1/hub says of this hub.
@@ -104,6 +112,8 @@ type Config struct {
 	// CursorKey signs the cursors of lists; at least 16 bytes.
 	CursorKey []byte
 	Hub       Info
+	// Fingerprint is that of the present key; nil: Hub has it, for good.
+	Fingerprint func() string
 	// Hosts are accepted in the Host header beside the loopback names, without
 	// regard to their port.
 	Hosts []string
@@ -124,8 +134,8 @@ type Config struct {
 	// PeerOf returns the peer whose key a connection has proved, and false for
 	// a key that is not paired.
 	PeerOf func(*http.Request) (hub.Peer, bool, error)
-	// PeerHello is what this hub says of itself to peers.
-	PeerHello func(context.Context) (hub.Hello, error)
+	// PeerHello is what this hub says of itself to the peer that asks.
+	PeerHello func(*http.Request) (hub.Hello, error)
 }
 
 const minCursorKey = 16
@@ -147,6 +157,9 @@ func (c Config) check() error {
 func (c Config) withDefaults() Config {
 	if c.Ready == nil {
 		c.Ready = func() error { return nil }
+	}
+	if c.Fingerprint == nil {
+		c.Fingerprint = func() string { return c.Hub.Fingerprint }
 	}
 	if c.Metrics == nil {
 		c.Metrics = metrics.New()

@@ -23,6 +23,7 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/keystore"
 	"github.com/wavehub/wavehub/internal/mail"
+	pairs "github.com/wavehub/wavehub/internal/peer"
 	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/signal"
@@ -142,7 +143,7 @@ func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 		APITLS: serverTLS(w.t, "api"), PeerTLS: serverTLS(w.t, "peer"), Log: slog.New(w.log),
 		PeerRelay: saying("relay"), PeerPair: saying("pair"),
 		PeerOf:    func(r *http.Request) (hub.Peer, bool, error) { return w.peers.of(r) },
-		PeerHello: func(context.Context) (hub.Hello, error) { return hub.Hello{HubID: "hub_test"}, nil },
+		PeerHello: func(*http.Request) (hub.Hello, error) { return hub.Hello{HubID: "hub_test"}, nil },
 	}
 }
 
@@ -377,6 +378,22 @@ func (f *fakePeers) RevokeInvite(_ context.Context, r receipt.Request, id hub.In
 		return InviteRevoked{}, hub.Errorf(hub.CodeInviteNotFound, "there is no invite %s", id)
 	}
 	return InviteRevoked{Invite: hub.Invite{ID: id, Role: hub.RoleWorker, Used: true}, Mutation: hub.Mutation{RequestID: r.Key}}, nil
+}
+
+func (f *fakePeers) Ping(_ context.Context, name string) (pairs.Ping, error) {
+	p, _, err := f.Get(context.Background(), name)
+	return pairs.Ping{Peer: p, Stages: []pairs.PingStage{{Stage: pairs.StageDial, State: pairs.StageFailed, Err: hub.Errorf(hub.CodePeerChanged, "no")}}}, err
+}
+
+func (f *fakePeers) Rotate(_ context.Context, r receipt.Request, _ pairs.RotateInput) (pairs.RotateResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = r
+	return pairs.RotateResult{HubID: "hub_test", Rotated: true, Fingerprint: "new", Old: "old", Mutation: hub.Mutation{RequestID: r.Key}}, nil
+}
+
+func (f *fakePeers) FollowRotation(*http.Request, hub.Peer, hub.Rotation) (hub.RotationTaken, error) {
+	return hub.RotationTaken{Fingerprint: "new"}, nil
 }
 
 type fakeGit struct{}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/wavehub/wavehub/internal/keystore"
 )
 
 // Serve accepts connections on ln until ctx ends or Shutdown is called, and
@@ -127,7 +129,7 @@ func (s *Server) handshake(ctx context.Context, c *tls.Conn, api, peer *handoff)
 		return
 	}
 	to := api
-	if c.ConnectionState().ServerName == PeerServerName {
+	if keystore.Named(c.ConnectionState().ServerName, PeerServerName) {
 		to = peer
 	}
 	to.hand(c)
@@ -143,7 +145,7 @@ func (s *Server) tlsConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			if hello.ServerName == PeerServerName {
+			if keystore.Named(hello.ServerName, PeerServerName) {
 				return peer, nil
 			}
 			if !s.cfg.APIRemote && !loopback(hello.Conn.RemoteAddr()) {

@@ -23,8 +23,21 @@ var _ peerapi.ServerInterface = peerHandlers{}
 
 // PeerHello says what this hub is.
 func (s peerHandlers) PeerHello(w http.ResponseWriter, r *http.Request) {
-	h, err := s.cfg.PeerHello(r.Context())
+	h, err := s.cfg.PeerHello(r)
 	s.reply(w, r, http.StatusOK, h, err)
+}
+
+// PeerRotate takes the new key of the hub that calls. It needs no receipt: what
+// it changes is named by the proofs, and the same again changes nothing.
+func (s peerHandlers) PeerRotate(w http.ResponseWriter, r *http.Request) {
+	c := callOf(r)
+	in, err := decode[hub.Rotation](c)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	out, err := s.cfg.Peers.FollowRotation(r, c.peer, in)
+	s.reply(w, r, http.StatusOK, out, err)
 }
 
 // PeerPair hands over to the pairing protocol.

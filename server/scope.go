@@ -45,6 +45,7 @@ var apiScopes = map[string]kinds{
 	"getReady":   anyone,
 	"getMetrics": reads,
 	"getHub":     reads,
+	"rotateKey":  operator,
 
 	"createRun":  operator | coordinator,
 	"listRuns":   reads,
@@ -118,6 +119,7 @@ var apiScopes = map[string]kinds{
 	"updatePeer":   operator,
 	"grantPeer":    operator,
 	"removePeer":   operator,
+	"pingPeer":     operator,
 	"createInvite": operator,
 	"listInvites":  reads,
 	"revokeInvite": operator,
@@ -125,6 +127,7 @@ var apiScopes = map[string]kinds{
 
 var peerScopes = map[string]kinds{
 	"peerHello":  peer,
+	"peerRotate": peer,
 	"peerPair":   peer | strangers,
 	"peerRelay":  peer,
 	"peerProbe":  peer,

@@ -16,7 +16,8 @@ import (
 func (a *app) peerCommand() *cobra.Command {
 	return group("peer", "Pair with other hubs, show them, and say what they may do",
 		"wavehub peer list",
-		a.peerInvite(), a.peerAdd(), a.peerList(), a.peerShow(), a.peerRename(), a.peerSet(), a.peerGrant(), a.peerRemove())
+		a.peerInvite(), a.peerAdd(), a.peerList(), a.peerShow(), a.peerPing(), a.peerRename(), a.peerSet(), a.peerGrant(),
+		a.peerRotate(), a.peerRemove())
 }
 
 func (a *app) peerInvite() *cobra.Command {
@@ -160,6 +161,9 @@ func (a *app) peerShow() *cobra.Command {
 				p.line("  link %s since %s, stage %s", string(out.Link.State), or(out.Link.ConnectedAt, "never"), or(out.Link.Stage, "none"))
 				if out.Link.LastError != nil {
 					p.line("  last error: %s", *out.Link.LastError)
+				}
+				if r := out.Refused; r != nil {
+					p.line("  refused here at %s, stage %s: %s", r.At, string(r.Stage), r.Error)
 				}
 			},
 		}.runE(a),

@@ -25,6 +25,7 @@ type federation struct {
 	home   *relay.Home              // relays that this hub dials, as home
 	desk   *relay.Desk              // relays that homes open, with this hub as owner
 	cut    func(fingerprint string) // ends the connections that a key has opened
+	pins   map[hub.PeerID]string    // the keys that shed has seen; used by follow only
 	log    *slog.Logger
 
 	dispatch *dispatch.Service
@@ -65,15 +66,17 @@ func (f feed) Subscribe(id hub.PeerID) (<-chan struct{}, func()) {
 }
 
 func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), meter *metrics.Metrics, log *slog.Logger) (*federation, error) {
-	links, err := peer.NewLinks(peer.LinksConfig{Identity: h.identity, Peers: peers})
+	links, err := peer.NewLinks(peer.LinksConfig{Identity: h.ring, Peers: peers, Offer: hub.OwnOffer()})
 	if err != nil {
 		return nil, err
 	}
-	f := &federation{peers: peers, links: links, client: peer.NewClient(links), dispatch: src.Service, log: log}
+	f := &federation{
+		peers: peers, links: links, client: peer.NewClient(links), dispatch: src.Service, pins: map[hub.PeerID]string{}, log: log,
+	}
 	session, err := relay.NewSession(relay.Config{
 		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce,
 		Check: func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
-			return peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch)
+			return noted(ctx, peers, id, peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch))
 		},
 	})
 	if err != nil {
@@ -109,6 +112,7 @@ func (f *federation) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	f.shed(ps)
 	keys := map[string]bool{} // those that are still taken
 	for _, p := range ps {
 		keys[p.Fingerprint] = keys[p.Fingerprint] || p.State.Trusted()
@@ -181,7 +185,7 @@ func (f *federation) hear(ctx context.Context, p hub.Peer, so bool, condition hu
 }
 
 func (f *federation) tls(ctx context.Context, h home) *tls.Config {
-	return peer.ServerConfig(ctx, h.identity, f.peers)
+	return peer.ServerConfig(ctx, h.ring, f.peers)
 }
 
 // remote fits the peer API to work.Remote. A command that names a peer ends the

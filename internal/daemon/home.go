@@ -16,7 +16,7 @@ import (
 // home is a prepared data directory: who this hub is and where things lie.
 type home struct {
 	dir      string
-	identity keystore.Identity
+	ring     *keystore.Ring
 	tokenKey []byte
 	first    bool // this is the first start: the identity was made just now
 }
@@ -42,10 +42,11 @@ func prepare(cfg config.Config) (home, error) {
 			return h, dataDirError(dir, err)
 		}
 	}
-	var err error
-	if h.identity, h.first, err = h.loadIdentity(); err != nil {
+	identity, first, err := h.loadIdentity()
+	if err != nil {
 		return h, err
 	}
+	h.ring, h.first = keystore.NewRing(h.dir, identity), first
 	if h.tokenKey, err = h.loadTokenKey(); err != nil {
 		return h, err
 	}

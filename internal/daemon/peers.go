@@ -97,7 +97,11 @@ func (p pairing) Get(ctx context.Context, idOrName string) (hub.Peer, server.Lin
 	}
 	p.home.Kick(found.ID)
 	st := p.home.State(found.ID)
-	return found, server.Link{
+	link := server.Link{
 		State: st.State, Transport: "direct", Stage: st.Stage, LastError: st.LastError, ConnectedAt: st.ConnectedAt,
-	}, nil
+	}
+	if r, ok := p.peers.LastRefusal(found.ID); ok {
+		link.Refused = &r
+	}
+	return found, link, nil
 }

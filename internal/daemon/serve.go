@@ -124,7 +124,7 @@ func (x *hubParts) run(ctx context.Context, loops *group.Group, ready func(url, 
 		return err
 	}
 	x.start(loops)
-	return x.serve(ctx, x.ln, func() { ready(x.url, x.home.identity.HubID) })
+	return x.serve(ctx, x.ln, func() { ready(x.url, x.home.ring.Now().HubID) })
 }
 
 func stopGroup(g *group.Group) error {
@@ -154,7 +154,7 @@ func (x *hubParts) start(loops *group.Group) {
 		"peers":  func(ctx context.Context) error { return x.fed.follow(ctx, x.bus) },
 		"relays": x.fed.home.Run,
 		"fences": x.work.Fences, "verifications": x.work.Verifications,
-		"sweep": x.sweep,
+		"sweep": x.sweep, "rotations": x.rotations,
 	} {
 		loops.Go(func(ctx context.Context) {
 			if err := loop(ctx); err != nil && ctx.Err() == nil {

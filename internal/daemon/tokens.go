@@ -36,7 +36,7 @@ type authority struct {
 	key         []byte
 	root        string // of the terminals' private folders
 	url         string
-	fingerprint string
+	fingerprint func() string // of the present key
 }
 
 func (a authority) Capability(home hub.PeerID, d hub.DispatchID) (token, sum string) {
@@ -58,7 +58,7 @@ func (a authority) WriteFile(at hub.Attachment, token string) (string, error) {
 		return "", err
 	}
 	raw, err := capfile.Encode(capfile.File{
-		URL: a.url, Fingerprint: a.fingerprint, Token: token,
+		URL: a.url, Fingerprint: a.fingerprint(), Token: token,
 		RunID: string(at.Run), TaskID: string(at.Task), DispatchID: string(at.Dispatch),
 		MayCoordinate: at.Spec.MayCoordinate,
 	})

@@ -12,7 +12,7 @@ import (
 // A capability file is written when it says something else; an equal one is left
 // alone.
 func TestCapabilityFileIsWrittenWhenItDiffers(t *testing.T) {
-	a := authority{key: []byte("key"), root: filepath.Join(t.TempDir(), "terminals"), url: "https://127.0.0.1:1", fingerprint: "sha256:x"}
+	a := authority{key: []byte("key"), root: filepath.Join(t.TempDir(), "terminals"), url: "https://127.0.0.1:1", fingerprint: func() string { return "sha256:x" }}
 	if err := os.Mkdir(a.root, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestCapabilityFileIsWrittenWhenItDiffers(t *testing.T) {
 
 // The mark of an open terminal goes with the first capability, and stays away.
 func TestOpenTerminal(t *testing.T) {
-	a := authority{key: []byte("key"), root: filepath.Join(t.TempDir(), "terminals"), url: "https://127.0.0.1:1", fingerprint: "sha256:x"}
+	a := authority{key: []byte("key"), root: filepath.Join(t.TempDir(), "terminals"), url: "https://127.0.0.1:1", fingerprint: func() string { return "sha256:x" }}
 	if err := os.Mkdir(a.root, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -87,8 +86,8 @@ func assemble(ctx context.Context, p parts) (*hubParts, error) {
 func (x *hubParts) wireFederation(context.Context) error {
 	once := nonce()
 	peers, err := peer.New(peer.Config{
-		Store: x.store, Gate: x.gate, Identity: x.home.identity, TokenKey: x.home.tokenKey, Name: x.cfg.Name,
-		Nonce: once, Version: x.build.Version, Addresses: x.addresses,
+		Store: x.store, Gate: x.gate, Identity: x.home.ring, Rotator: x.home.ring, Rotated: x.rotated, Features: hub.Features(), TokenKey: x.home.tokenKey, Name: x.cfg.Name,
+		Nonce: once, Version: x.build.Version, Addresses: x.addresses, Log: x.log,
 		Ended: dispatch.Unpaired,
 	})
 	if err != nil {
@@ -166,7 +165,7 @@ func (x *hubParts) wireWork(context.Context) error {
 		Store: x.store, Gate: x.gate, Terminals: terminals, Git: g, Agents: launchers, Console: launchers,
 		Transcripts: transcripts{terminals}, CursorKey: keystore.Derive(x.home.tokenKey, "output-cursor", "", 1, 32),
 		Remote: remote{x.fed.client, x.fed.home.Kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
-		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.home.identity.Fingerprint},
+		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.fingerprint},
 		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },
 		Listening: x.mail.Listening,
 		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
@@ -185,20 +184,20 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	id := x.home.identity
+	id := x.home.ring.Now()
 	x.server, err = server.New(server.Config{
 		Runs: x.runs, Mail: x.mail, Dispatch: x.dispatch, Work: x.work, Store: x.store,
 		Peers: pairing{x.fed, x.work, g, x.store}, Tokens: tokens{x.home.tokenKey},
 		CursorKey: keystore.Derive(x.home.tokenKey, "cursor", "", 1, 32),
 		Hub: server.Info{
 			HubID: id.HubID, Name: x.cfg.Name, Version: x.build.Version, URL: x.url, Fingerprint: id.Fingerprint,
-			StoreID: x.storeID, StoreEpoch: x.epoch, Features: []string{hub.ContractFederation}, StartedAt: hub.MicrosOf(time.Now()),
+			StoreID: x.storeID, StoreEpoch: x.epoch, Features: append([]string{hub.ContractFederation}, hub.Features()...), StartedAt: hub.MicrosOf(time.Now()),
 		},
 		Hosts: x.hosts(), APIRemote: x.cfg.APIRemote,
-		APITLS:  &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
+		Fingerprint: x.fingerprint, APITLS: apiTLS(x.home.ring),
 		PeerTLS: x.fed.tls(ctx, x.home),
 		Metrics: x.meter, Log: x.log,
-		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
+		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Greet,
 	})
 	if err == nil {
 		x.fed.cut = x.server.CutPeer
@@ -230,8 +229,7 @@ func (x *hubParts) peerOf(r *http.Request) (hub.Peer, bool, error) {
 // serve serves until ctx ends, then drains: no new connections, waits end with
 // hub_draining, running calls finish.
 func (x *hubParts) serve(ctx context.Context, ln net.Listener, ready func()) error {
-	id := x.home.identity
-	if err := config.WriteEndpoint(x.home.dir, config.Endpoint{URL: x.url, Fingerprint: id.Fingerprint, HubID: id.HubID}); err != nil {
+	if err := x.writeEndpoint(); err != nil {
 		return err
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -116,11 +116,14 @@ type Server struct {
 	Name   string `json:"name"`
 }
 
-// Pin is the key lineage and the store a remote Dispatch is bound to.
+// Pin is the key lineage and the store a remote Dispatch is bound to, and what
+// its start needs its owner to offer.
 type Pin struct {
-	Lineage string
-	StoreID string
-	Epoch   int64
+	Lineage  string
+	StoreID  string
+	Epoch    int64
+	Contract string // "" of a start from before contracts were kept
+	Features string // names with commas between them
 }
 
 // Local reports whether the Dispatch's worker lives on its home.

@@ -1,5 +1,7 @@
 package hub
 
+import "slices"
+
 // PeerState is where a pairing is.
 type PeerState string
 
@@ -70,6 +72,17 @@ type Peer struct {
 	StoreEpoch  int64     `json:"store_epoch"`
 	CreatedAt   Micros    `json:"created_at"`
 
+	// Proofs is the lineage as package keystore encodes it: that the present key
+	// follows from the first. Empty while the peer has its first key.
+	Proofs []byte `json:"-"`
+	// Knows is the fingerprint of the key of this hub that the peer has pinned;
+	// "" is this hub's first key.
+	Knows string `json:"-"`
+	// Contracts and Features are what the peer offered in its last hello; no
+	// contracts: it has not said one yet.
+	Contracts []string `json:"contracts,omitempty"`
+	Features  []string `json:"features,omitempty"`
+
 	// Confirm is what an inviter still needs to complete a pairing whose
 	// last message was lost: the expiry of that window, 0 when complete.
 	ConfirmUntil Micros `json:"-"`
@@ -92,6 +105,9 @@ type Invite struct {
 	// UsedBy and Joined let a lost message 4 be replayed for the same key.
 	UsedBy string
 	Joined PeerID
+	// BoundTo is the fingerprint of the inviter's key that Key is bound to, ""
+	// its first.
+	BoundTo string
 }
 
 // Limits of invites.
@@ -109,17 +125,31 @@ type Hello struct {
 	Version    string   `json:"version"`
 	Contracts  []string `json:"contracts"` // federation/1, ...
 	Features   []string `json:"features"`
+	// Proofs is the lineage as package keystore encodes it; empty for a hub that
+	// has its first key.
+	Proofs []byte `json:"proofs,omitempty"`
+	// Rotated is the present key's signature over a connection that a former key
+	// authenticates: whoever has pinned that one is to follow Proofs.
+	Rotated []byte `json:"rotated,omitempty"`
+}
+
+// Rotation tells a peer, over a connection that a former key authenticates, that
+// the key at the end of Proofs has taken its place.
+type Rotation struct {
+	Proofs    []byte `json:"proofs"`
+	Signature []byte `json:"signature"` // by the present key, over that connection
+}
+
+// RotationTaken is the answer to a Rotation: the key that is pinned now.
+type RotationTaken struct {
+	Fingerprint string `json:"fingerprint"`
 }
 
 // ContractFederation is the one contract that both sides must offer.
 const ContractFederation = "federation/1"
 
+// Can reports whether h offers the feature.
+func (h Hello) Can(feature string) bool { return slices.Contains(h.Features, feature) }
+
 // Offers reports whether h offers the contract.
-func (h Hello) Offers(contract string) bool {
-	for _, c := range h.Contracts {
-		if c == contract {
-			return true
-		}
-	}
-	return false
-}
+func (h Hello) Offers(contract string) bool { return slices.Contains(h.Contracts, contract) }

@@ -401,6 +401,7 @@ type PeerStart struct {
 	Epoch    int64      `json:"store_epoch"`
 	Depth    int        `json:"depth"`
 	Contract string     `json:"contract"`
+	Features []string   `json:"features,omitempty"` // that it needs, Needs at its home
 	Checks
 	Attempt int `json:"attempt,omitempty"`
 }

@@ -64,3 +64,41 @@ func absent(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
+
+// unfinished ends the name of a file that is to replace another.
+const unfinished = ".next"
+
+// replaceFile replaces dir/name: the content is on disk before the name changes,
+// and the name before it returns. A crash leaves the former content or the new
+// one, whole. at is told of each file operation before it; it may be nil.
+func replaceFile(dir, name string, content []byte, at func(op string)) error {
+	if at == nil {
+		at = func(string) {}
+	}
+	next := filepath.Join(dir, name+unfinished)
+	at("remove " + name)
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing an unfinished %s: %w", name, err)
+	}
+	at("write " + name)
+	if err := writeNew(dir, name+unfinished, content); err != nil {
+		return err
+	}
+	at("rename " + name)
+	if err := os.Rename(next, filepath.Join(dir, name)); err != nil {
+		return errors.Join(fmt.Errorf("replacing %s: %w", name, err), os.Remove(next))
+	}
+	at("sync " + name)
+	return syncDir(dir)
+}
+
+// removeUnfinished removes what was to replace the files of an identity and
+// never did.
+func removeUnfinished(dir string) error {
+	for _, name := range []string{keyFile, certFile} {
+		if err := os.Remove(filepath.Join(dir, name+unfinished)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing an unfinished %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -2,7 +2,6 @@ package keystore
 
 import (
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -15,11 +14,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
-// The files of an identity. key.pem is the identity; cert.pem is made of it
-// again when it is missing, because peers pin the key.
+// The files of an identity. key.pem is the identity: the present key, and of a
+// hub whose key was rotated the proofs of its lineage and the former keys that
+// some peer still needs. cert.pem is made of it again when it is missing or of
+// a former key, because peers pin the key.
 const (
 	keyFile  = "key.pem"
 	certFile = "cert.pem"
@@ -30,11 +32,40 @@ var ErrMissing = errors.New("keystore: missing")
 
 // Identity is a hub's key with its self-signed certificate. Fingerprint is of
 // the present key; HubID names the lineage, which is the text of its first
-// key.
+// key. Former are the keys before it that are still held, the oldest first. It
+// is a value: a Ring has the one of now.
 type Identity struct {
 	Cert        tls.Certificate
 	Fingerprint string
 	HubID       string
+	Lineage     Lineage
+	Former      []Key
+}
+
+// Key is one key of a hub with a certificate over it.
+type Key struct {
+	Cert        tls.Certificate
+	Fingerprint string
+}
+
+// SPKI returns the key's SubjectPublicKeyInfo, DER.
+func (k Key) SPKI() []byte { return k.Cert.Leaf.RawSubjectPublicKeyInfo }
+
+// Now returns id: an Identity stands for a Ring that never changes.
+func (id Identity) Now() Identity { return id }
+
+// Present returns the present key.
+func (id Identity) Present() Key { return Key{id.Cert, id.Fingerprint} }
+
+// Held returns the key with the fingerprint, if it is the present one or a
+// former one that is still held.
+func (id Identity) Held(fingerprint string) (Key, bool) {
+	for _, k := range append([]Key{id.Present()}, id.Former...) {
+		if k.Fingerprint == fingerprint {
+			return k, true
+		}
+	}
+	return Key{}, false
 }
 
 // Create makes a new identity in dir, which has to exist and be private. It
@@ -48,66 +79,71 @@ func Create(dir string) (Identity, error) {
 	if err := os.Remove(filepath.Join(dir, keyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Identity{}, fmt.Errorf("removing an unfinished key: %w", err)
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := newKey()
 	if err != nil {
-		return Identity{}, fmt.Errorf("making the hub's key: %w", err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return Identity{}, fmt.Errorf("encoding the hub's key: %w", err)
-	}
-	if err := writeNew(dir, keyFile, pemOf("PRIVATE KEY", der)); err != nil {
 		return Identity{}, err
 	}
-	return certify(dir, key)
+	made := keys{present: key}
+	text, err := made.encode()
+	if err != nil {
+		return Identity{}, err
+	}
+	if err := writeNew(dir, keyFile, text); err != nil {
+		return Identity{}, err
+	}
+	return made.certify(dir)
 }
 
 // Load reads the identity of dir. ErrMissing: there is none, or only the torn
-// start of a first Create. Files that other users can open are refused.
+// start of a first Create. Files that other users can open are refused. What
+// the unfinished start of a rotation has left is removed.
 func Load(dir string) (Identity, error) {
-	key, err := loadKey(dir)
+	if err := removeUnfinished(dir); err != nil {
+		return Identity{}, err
+	}
+	keys, err := loadKeys(dir)
 	if err != nil {
 		return Identity{}, err
 	}
 	der, err := readPEM(dir, certFile, "CERTIFICATE")
 	switch {
 	case errors.Is(err, ErrMissing):
-		return certify(dir, key)
+		return keys.certify(dir)
 	case errors.Is(err, errTorn):
 		if err := os.Remove(filepath.Join(dir, certFile)); err != nil {
 			return Identity{}, fmt.Errorf("removing an unfinished %s: %w", certFile, err)
 		}
-		return certify(dir, key)
+		return keys.certify(dir)
 	case err != nil:
 		return Identity{}, err
 	}
-	return assemble(key, der)
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return Identity{}, fmt.Errorf("reading %s: %w", certFile, err)
+	}
+	if fp := FingerprintOf(leaf); slices.Contains(keys.lineage.Keys(), fp) && !keys.present.PublicKey.Equal(leaf.PublicKey) {
+		return keys.certify(dir) // a rotation was cut off behind its key
+	}
+	return keys.identity(der)
 }
 
-func loadKey(dir string) (*ecdsa.PrivateKey, error) {
-	der, err := readPEM(dir, keyFile, "PRIVATE KEY")
-	if errors.Is(err, errTorn) && absent(filepath.Join(dir, certFile)) {
-		return nil, fmt.Errorf("%s in %s was never finished: %w", keyFile, dir, ErrMissing)
-	}
+// certify makes the certificate of the present key and stores it, in the place
+// of one of a former key.
+func (k keys) certify(dir string) (Identity, error) {
+	der, err := selfSigned(k.present)
 	if err != nil {
-		return nil, err
+		return Identity{}, err
 	}
-	parsed, err := x509.ParsePKCS8PrivateKey(der)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", keyFile, err)
+	if err := replaceFile(dir, certFile, pemOf("CERTIFICATE", der), nil); err != nil {
+		return Identity{}, err
 	}
-	key, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok || key.Curve != elliptic.P256() {
-		return nil, fmt.Errorf("reading %s: not an ECDSA P-256 key", keyFile)
-	}
-	return key, nil
+	return k.identity(der)
 }
 
-// certify makes the certificate of key and stores it.
-func certify(dir string, key *ecdsa.PrivateKey) (Identity, error) {
+func selfSigned(key *ecdsa.PrivateKey) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return Identity{}, fmt.Errorf("making a serial number: %w", err)
+		return nil, fmt.Errorf("making a serial number: %w", err)
 	}
 	tmpl := &x509.Certificate{
 		SerialNumber:          serial,
@@ -122,25 +158,45 @@ func certify(dir string, key *ecdsa.PrivateKey) (Identity, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
 	if err != nil {
-		return Identity{}, fmt.Errorf("making the hub's certificate: %w", err)
+		return nil, fmt.Errorf("making the hub's certificate: %w", err)
 	}
-	if err := writeNew(dir, certFile, pemOf("CERTIFICATE", der)); err != nil {
-		return Identity{}, err
-	}
-	return assemble(key, der)
+	return der, nil
 }
 
-func assemble(key *ecdsa.PrivateKey, certDER []byte) (Identity, error) {
+// identity puts the keys and the certificate of the present one together.
+func (k keys) identity(certDER []byte) (Identity, error) {
+	present, err := assemble(k.present, certDER)
+	if err != nil {
+		return Identity{}, err
+	}
+	id := Identity{Cert: present.Cert, Fingerprint: present.Fingerprint, HubID: present.Fingerprint, Lineage: k.lineage}
+	if all := k.lineage.Keys(); len(all) > 0 {
+		id.HubID = all[0]
+	}
+	for _, key := range k.former {
+		der, err := selfSigned(key)
+		if err != nil {
+			return Identity{}, err
+		}
+		f, err := assemble(key, der)
+		if err != nil {
+			return Identity{}, err
+		}
+		id.Former = append(id.Former, f)
+	}
+	return id, nil
+}
+
+func assemble(key *ecdsa.PrivateKey, certDER []byte) (Key, error) {
 	leaf, err := x509.ParseCertificate(certDER)
 	if err != nil {
-		return Identity{}, fmt.Errorf("reading %s: %w", certFile, err)
+		return Key{}, fmt.Errorf("reading %s: %w", certFile, err)
 	}
 	if !key.PublicKey.Equal(leaf.PublicKey) {
-		return Identity{}, fmt.Errorf("%s is not of the key in %s", certFile, keyFile)
+		return Key{}, fmt.Errorf("%s is not of the key in %s", certFile, keyFile)
 	}
-	fp := FingerprintOf(leaf)
 	cert := tls.Certificate{Certificate: [][]byte{certDER}, PrivateKey: key, Leaf: leaf}
-	return Identity{Cert: cert, Fingerprint: fp, HubID: fp}, nil
+	return Key{cert, FingerprintOf(leaf)}, nil
 }
 
 func pemOf(kind string, der []byte) []byte {

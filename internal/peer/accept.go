@@ -26,7 +26,7 @@ const (
 // route that a key unknown to Admit may reach.
 func (s *Service) PairHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ch, err := channelOf(r.TLS, s.cfg.Identity, false)
+		ch, err := channelOf(r.TLS, s.shown(r.TLS), false)
 		if err == nil {
 			err = s.enter()
 		}
@@ -103,6 +103,7 @@ func (s *Service) serve(ctx context.Context, m messenger, ch channel) error {
 	if err := theirs.check(fp); err != nil {
 		return err
 	}
+	theirs.known = fingerprintOf(ch.inviter)
 	if err := s.turn(ctx); err != nil {
 		return err
 	}
@@ -144,9 +145,9 @@ func (s *Service) inviteOf(ctx context.Context, slot string) (inv hub.Invite, kn
 
 func (s *Service) card(ctx context.Context, kind string, role hub.Role, g hub.Grants) (card, error) {
 	id, epoch, err := s.self(ctx)
-	addresses := orEmpty(s.cfg.Addresses())
+	addresses, own := orEmpty(s.cfg.Addresses()), s.cfg.Identity.Now()
 	return card{
-		Type: kind, HubID: s.cfg.Identity.HubID, StoreID: id, StoreEpoch: epoch, Role: role, Nonce: random(32),
+		Type: kind, HubID: own.HubID, Proofs: own.Lineage.Bytes(), StoreID: id, StoreEpoch: epoch, Role: role, Nonce: random(32),
 		Contracts: []string{hub.ContractFederation}, Name: s.cfg.Name,
 		Addresses: addresses[:min(len(addresses), hub.MaxAddresses)],
 		Grants:    granted{Verbs: orEmpty(g.Verbs), MaxWorkers: g.MaxWorkers},
@@ -210,6 +211,8 @@ func (s *Service) accept(ctx context.Context, id hub.InviteID, fp string, theirs
 			return err
 		case inv.ExpiresAt <= tx.Now():
 			return hub.Errorf(hub.CodeInviteExpired, "the invite has expired")
+		case !bound(inv, s.cfg.Identity.Now()):
+			return hub.Errorf(hub.CodeInviteExpired, "this hub's key was rotated since the invite")
 		case inv.Used && inv.UsedBy != fp:
 			return hub.Errorf(hub.CodeInviteExpired, "the invite has been used or burned")
 		case inv.Used:
@@ -234,27 +237,27 @@ func (s *Service) newcomer(tx store.Tx, inv hub.Invite, fp string, theirs card) 
 	if err != nil {
 		return hub.Peer{}, err
 	}
-	name, err := s.nameFor(tx, fp, theirs.Name)
+	name, err := s.nameFor(tx, fp, theirs)
 	if err != nil {
 		return hub.Peer{}, err
 	}
 	return s.enroll(tx, hub.Peer{
-		ID: hub.NewPeerID(), Name: name, Lineage: theirs.HubID, Fingerprint: fp, Addresses: orEmpty(theirs.Addresses),
+		ID: hub.NewPeerID(), Name: name, Lineage: theirs.HubID, Fingerprint: fp, Proofs: theirs.Proofs, Knows: theirs.known, Addresses: orEmpty(theirs.Addresses),
 		Role: role.Opposite(), Grants: inv.Grants, State: hub.PeerPending, StoreID: theirs.StoreID,
 		StoreEpoch: theirs.StoreEpoch, CreatedAt: tx.Now(), ConfirmUntil: tx.Now().Add(confirmWindow),
 	})
 }
 
-// nameFor keeps the name of a key that was paired before.
-func (s *Service) nameFor(tx store.PeerReader, fp, suggested string) (string, error) {
-	old, known, err := tx.PeerByFingerprint(fp)
+// nameFor keeps the name of a key that was paired before, or of one before it.
+func (s *Service) nameFor(tx store.PeerReader, fp string, theirs card) (string, error) {
+	old, known, err := enrolled(tx, hub.Peer{Lineage: theirs.HubID, Fingerprint: fp, Proofs: theirs.Proofs})
 	switch {
 	case err != nil:
 		return "", err
 	case known && old.State != hub.PeerRemoved:
 		return old.Name, nil
 	}
-	return freeName(tx, tidyName(suggested), fp)
+	return freeName(tx, tidyName(theirs.Name), fp)
 }
 
 func writeProblem(w http.ResponseWriter, err error) {

@@ -22,13 +22,16 @@ type side struct {
 	*Service
 	t      testing.TB
 	store  *memStore
-	id     keystore.Identity
+	id     keystore.Identity // of the beginning
+	ring   *keystore.Ring
 	links  *Links
 	client *Client
 	url    string
 	addr   string
 	mux    *http.ServeMux
 	cfg    Config
+
+	rotated func(context.Context) error // Config.Rotated, if set
 
 	mu    sync.Mutex
 	hello func(*hub.Hello) // changes what is served; guarded by mu
@@ -40,21 +43,28 @@ var cheap = Cost{Time: 1, MemoryKiB: 64, Threads: 1}
 
 func newSide(t testing.TB, name string) *side {
 	t.Helper()
-	id, err := keystore.Create(t.TempDir())
+	dir := t.TempDir()
+	id, err := keystore.Create(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &side{t: t, store: newMemStore("store-" + name), id: id, mux: http.NewServeMux()}
+	s := &side{t: t, store: newMemStore("store-" + name), id: id, ring: keystore.NewRing(dir, id), mux: http.NewServeMux()}
 	s.cfg = Config{
-		Store: s.store, Gate: s.newGate(), Identity: id, TokenKey: make([]byte, 32), Name: name, Nonce: "nonce-" + name,
+		Store: s.store, Gate: s.newGate(), Identity: s.ring, Rotator: s.ring, Features: hub.Features(), TokenKey: make([]byte, 32), Name: name, Nonce: "nonce-" + name,
 		Addresses: func() []string { return []string{s.url} }, Now: s.store.now, Cost: cheap,
 		AttemptEvery: time.Millisecond, FailureAfter: time.Millisecond,
+		Rotated: func(ctx context.Context) error {
+			if s.rotated != nil {
+				return s.rotated(ctx)
+			}
+			return nil
+		},
 	}
 	if s.Service, err = New(s.cfg); err != nil {
 		t.Fatal(err)
 	}
 	s.listen()
-	if s.links, err = NewLinks(LinksConfig{Identity: id, Peers: s.Service, Timeout: 5 * time.Second}); err != nil {
+	if s.links, err = NewLinks(LinksConfig{Identity: s.ring, Peers: s.Service, Offer: hub.OwnOffer(), Timeout: 5 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.links.Close)
@@ -93,7 +103,7 @@ func (s *side) restart() {
 func (s *side) listen() {
 	s.mux.HandleFunc("GET /peer/v1/pair", func(w http.ResponseWriter, r *http.Request) { s.now().PairHandler().ServeHTTP(w, r) })
 	s.mux.HandleFunc("GET /peer/v1/hello", s.known(func(w http.ResponseWriter, r *http.Request) {
-		h, err := s.now().Hello(r.Context())
+		h, err := s.now().Greet(r)
 		if err != nil {
 			writeProblem(w, err)
 			return
@@ -105,6 +115,22 @@ func (s *side) listen() {
 		s.mu.Unlock()
 		writeJSON(w, 200, h)
 	}))
+	s.mux.HandleFunc("POST /peer/v1/rotate", func(w http.ResponseWriter, r *http.Request) {
+		p, err := s.Admit(r.Context(), KeyOf(r.TLS))
+		var in hub.Rotation
+		if err == nil {
+			err = json.NewDecoder(r.Body).Decode(&in)
+		}
+		var out hub.RotationTaken
+		if err == nil {
+			out, err = s.FollowRotation(r.Context(), r.TLS, p, in)
+		}
+		if err != nil {
+			writeProblem(w, err)
+			return
+		}
+		writeJSON(w, 200, out)
+	})
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.seen++
@@ -112,9 +138,9 @@ func (s *side) listen() {
 		s.mux.ServeHTTP(w, r)
 	}))
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
-	srv.TLS = baseConfig(s.id)
+	srv.TLS = ServerConfig(context.Background(), s.ring, s.Service)
 	srv.TLS.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-		return ServerConfig(h.Context(), s.id, s.now()), nil
+		return ServerConfig(h.Context(), s.ring, s.now()), nil
 	}
 	srv.StartTLS()
 	s.t.Cleanup(srv.Close)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/keystore"
 	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/store"
 )
@@ -62,11 +63,12 @@ func (s *Service) Invite(ctx context.Context, r receipt.Request, in InviteInput)
 		return InviteResult{}, err
 	}
 	var out InviteResult
+	own := s.cfg.Identity.Now().Present()
 	for range 8 {
 		c := code{slot: newSlot(), secret: secretOf(s.cfg.TokenKey, inv.ID)}
-		inv.Slot, inv.Key = c.slot, pairKey(s.cfg.Cost, c, s.cfg.Identity.Cert.Leaf.RawSubjectPublicKeyInfo)
+		inv.Slot, inv.Key = c.slot, pairKey(s.cfg.Cost, c, own.SPKI())
 		out, err = receipt.Do(ctx, s.cfg.Store, store.New, r, func(tx store.Tx) (InviteResult, error) {
-			return s.open(tx, inv, in)
+			return s.open(tx, own, inv, in)
 		})
 		if !errors.Is(err, errSlotTaken) {
 			break
@@ -96,13 +98,14 @@ func (s *Service) prepare(in InviteInput) (hub.Invite, error) {
 	return hub.Invite{ID: hub.NewInviteID(), Role: role, Grants: grants}, err
 }
 
-func (s *Service) open(tx store.Tx, inv hub.Invite, in InviteInput) (InviteResult, error) {
+func (s *Service) open(tx store.Tx, own keystore.Key, inv hub.Invite, in InviteInput) (InviteResult, error) {
 	var out InviteResult
 	now := tx.Now()
 	open, err := tx.OpenInvites(now)
 	if err != nil {
 		return out, err
 	}
+	open, inv.BoundTo = usable(open, s.cfg.Identity.Now()), own.Fingerprint
 	if len(open) >= hub.MaxOpenInvites {
 		e := hub.Errorf(hub.CodeRateLimited, "%d invites are open", len(open))
 		e.AfterMS = max(1, int64(open[0].ExpiresAt-now)/1000)
@@ -119,7 +122,7 @@ func (s *Service) open(tx store.Tx, inv hub.Invite, in InviteInput) (InviteResul
 	}
 	inv.ExpiresAt = now.Add(ttl)
 	out.Invite = InviteView{
-		ID: inv.ID, Addresses: orEmpty(s.cfg.Addresses()), Fingerprint: s.cfg.Identity.Fingerprint,
+		ID: inv.ID, Addresses: orEmpty(s.cfg.Addresses()), Fingerprint: own.Fingerprint,
 		ExpiresAt: inv.ExpiresAt, Grants: inv.Grants,
 	}
 	out.Warnings = loopbackWarning(out.Invite.Addresses)
@@ -135,7 +138,7 @@ func (s *Service) reveal(ctx context.Context, v *InviteView) error {
 		return err
 	case inv.Used:
 		v.SecretState = "used"
-	case inv.ExpiresAt <= s.cfg.Now():
+	case inv.ExpiresAt <= s.cfg.Now(), !bound(inv, s.cfg.Identity.Now()):
 		v.SecretState = "expired"
 	default:
 		text := code{slot: inv.Slot, secret: secretOf(s.cfg.TokenKey, inv.ID)}.String()

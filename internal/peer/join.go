@@ -146,12 +146,13 @@ type reach func(ctx context.Context, host string) (messenger, channel, func(), e
 
 // reachDirect dials the inviter, whose key is not known yet.
 func (s *Service) reachDirect(ctx context.Context, host string) (messenger, channel, func(), error) {
-	d := dialer{id: s.cfg.Identity}
+	own := s.cfg.Identity.Now().Present()
+	d := dialer{}
 	var cs tls.ConnectionState
 	t := &http.Transport{Proxy: nil}
 	defer t.CloseIdleConnections()
 	t.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-		conn, err := d.dialTLS(ctx, host, "")
+		conn, err := d.dialTLS(ctx, host, own, "")
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +163,7 @@ func (s *Service) reachDirect(ctx context.Context, host string) (messenger, chan
 	if err != nil {
 		return nil, channel{}, nil, err
 	}
-	ch, err := channelOf(&cs, s.cfg.Identity, true)
+	ch, err := channelOf(&cs, own, true)
 	if err != nil {
 		ws.CloseNow()
 		return nil, channel{}, nil, err
@@ -174,14 +175,15 @@ func (s *Service) reachDirect(ctx context.Context, host string) (messenger, chan
 // pair is messages 1 to 4 and the commit; finish is messages 5 and 6.
 func (s *Service) pair(ctx context.Context, m messenger, ch channel, j joining) (p hub.Peer, finish func(context.Context) error, err error) {
 	fp := fingerprintOf(ch.inviter)
-	if fp == s.cfg.Identity.Fingerprint {
+	if _, ours := s.cfg.Identity.Now().Held(fp); ours {
 		return p, nil, hub.Invalid("url", "is this hub itself")
-	}
-	if err := s.otherName(ctx, fp, j.name); err != nil {
-		return p, nil, err
 	}
 	theirs, want, err := s.introduce(ctx, m, ch, j)
 	if err != nil {
+		return p, nil, err
+	}
+	theirs.known = fingerprintOf(ch.joiner)
+	if err := s.otherName(ctx, fp, theirs, j.name); err != nil {
 		return p, nil, err
 	}
 	if err := sendProof(ctx, m, typeProve, want.joiner); err != nil {
@@ -225,8 +227,14 @@ func (s *Service) introduce(ctx context.Context, m messenger, ch channel, j join
 
 // otherName refuses to pair a hub a second time under another name: that would
 // rename it for everything that names it.
-func (s *Service) otherName(ctx context.Context, fp, name string) error {
-	known, ok, err := s.ByFingerprint(ctx, fp)
+func (s *Service) otherName(ctx context.Context, fp string, theirs card, name string) error {
+	var known hub.Peer
+	var ok bool
+	err := s.cfg.Store.View(ctx, func(rx store.Rx) (err error) {
+		known, ok, err = enrolled(rx, hub.Peer{Lineage: theirs.HubID, Fingerprint: fp, Proofs: theirs.Proofs})
+		return err
+	})
+	known = lapse(known, s.cfg.Now())
 	if err != nil || !ok || known.Name == name || !known.State.Trusted() {
 		return err
 	}
@@ -243,7 +251,7 @@ func (s *Service) joined(ctx context.Context, j joining, fp string, theirs card)
 	}
 	err = s.cfg.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
 		p, err = s.enroll(tx, hub.Peer{
-			ID: j.id, Name: j.name, Lineage: theirs.HubID, Fingerprint: fp, Addresses: []string{j.address},
+			ID: j.id, Name: j.name, Lineage: theirs.HubID, Fingerprint: fp, Proofs: theirs.Proofs, Knows: theirs.known, Addresses: []string{j.address},
 			Role: role.Opposite(), Grants: j.grants, State: hub.PeerActive, StoreID: theirs.StoreID,
 			StoreEpoch: theirs.StoreEpoch, CreatedAt: tx.Now(),
 		})

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/keystore"
-	"github.com/wavehub/wavehub/openapi/peerapi"
 )
 
 // The stages at which a connection can fail, in order.
@@ -58,12 +56,17 @@ type Directory interface {
 	// SawHello refuses a peer whose lineage, store or contracts are not those
 	// of its record.
 	SawHello(ctx context.Context, id hub.PeerID, h hub.Hello) error
+	// SawRotation takes a new key that the hello proves on this connection.
+	SawRotation(ctx context.Context, cs *tls.ConnectionState, p hub.Peer, h hub.Hello) (moved bool, err error)
+	// SawKnown notes which key of this hub the peer has pinned.
+	SawKnown(ctx context.Context, id hub.PeerID, fingerprint string) error
 }
 
 // LinksConfig configures Links.
 type LinksConfig struct {
-	Identity keystore.Identity
+	Identity keystore.Source
 	Peers    Directory
+	Offer    hub.Offer // what this hub says of itself when it asks for a hello
 	// Dial makes TCP connections; nil means the net package, without proxies.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Timeout bounds each stage of connecting; 10 s when 0.
@@ -84,18 +87,20 @@ type Links struct {
 
 // NewLinks validates cfg; it starts nothing.
 func NewLinks(cfg LinksConfig) (*Links, error) {
-	if cfg.Identity.Cert.Leaf == nil || cfg.Peers == nil {
+	if cfg.Identity == nil || cfg.Peers == nil {
 		return nil, errors.New("peer: Links needs Identity and Peers")
 	}
-	d := dialer{id: cfg.Identity, dial: cfg.Dial, timeout: cfg.Timeout}
+	d := dialer{dial: cfg.Dial, timeout: cfg.Timeout}
 	return &Links{cfg: cfg, dial: d, transports: map[hub.PeerID]*http.Transport{}}, nil
 }
 
 // Open opens the relay socket of a peer. Its errors are LinkErrors.
 func (l *Links) Open(ctx context.Context, peer hub.PeerID) (Conn, error) {
+	t := l.newTransport(peer)
+	t.DisableKeepAlives = true // a connection of its own, whose hello is of now
 	var used net.Conn
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { used = i.Conn }})
-	ws, err := dialSocket(ctx, l.transport(peer), "/peer/v1/relay", RelayProtocol)
+	ws, err := dialSocket(ctx, t, "/peer/v1/relay", RelayProtocol)
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +112,16 @@ func (l *Links) Open(ctx context.Context, peer hub.PeerID) (Conn, error) {
 // too that a request is under way on. Those of Open are the relay's to end, with
 // a goodbye.
 func (l *Links) Drop(peer hub.PeerID) {
+	l.conns.cut(peer)
+	l.forget(peer)
+}
+
+// forget closes the idle connections of a peer; those in use are not used again.
+func (l *Links) forget(peer hub.PeerID) {
 	l.mu.Lock()
 	t := l.transports[peer]
 	delete(l.transports, peer)
 	l.mu.Unlock()
-	l.conns.cut(peer)
 	if t != nil {
 		t.CloseIdleConnections()
 	}
@@ -134,13 +144,17 @@ func (l *Links) transport(peer hub.PeerID) *http.Transport {
 	if t, ok := l.transports[peer]; ok {
 		return t
 	}
-	t := &http.Transport{
+	t := l.newTransport(peer)
+	l.transports[peer] = t
+	return t
+}
+
+func (l *Links) newTransport(peer hub.PeerID) *http.Transport {
+	return &http.Transport{
 		Proxy: nil, DisableCompression: true, MaxIdleConnsPerHost: 4,
 		IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.connect(ctx, peer) },
 	}
-	l.transports[peer] = t
-	return t
 }
 
 // connect tries the peer's addresses in turn. A wrong key or store is the
@@ -176,28 +190,6 @@ func definite(err error) bool {
 	return ok && e.Code != hub.CodeRemoteRuntimeUnavailable
 }
 
-// greet dials and asks for the hello on the fresh connection.
-func (l *Links) greet(ctx context.Context, p hub.Peer, host string) (net.Conn, error) {
-	bare, err := l.dial.dialTLS(ctx, host, p.Fingerprint)
-	if err != nil {
-		return nil, err
-	}
-	conn := l.conns.add(p.ID, bare) // before its record is looked at again
-	h, err := askHello(ctx, conn, l.dial.limit())
-	if err != nil {
-		conn.Close()
-		return nil, noHello(err)
-	}
-	if err := l.cfg.Peers.SawHello(ctx, p.ID, h); err != nil {
-		conn.Close()
-		if hub.IsCode(err, hub.CodeCapabilityUnsupported) {
-			return nil, &LinkError{StageContract, err}
-		}
-		return nil, &LinkError{StageHello, err}
-	}
-	return conn, nil
-}
-
 // noHello names the stage at which a peer refused to say what it is. One that
 // does not know our key is not paired with us any more; in TLS 1.3 its refusal
 // comes with the first read.
@@ -229,44 +221,37 @@ func refusedBy(resp *http.Response) error {
 	return e
 }
 
-// askHello sends GET /peer/v1/hello and leaves the connection as it was.
-func askHello(ctx context.Context, conn net.Conn, limit time.Duration) (h hub.Hello, err error) {
+// exchange sends one request on a connection and reads its answer of 200, leaving
+// the connection as it was.
+func exchange(ctx context.Context, conn net.Conn, req *http.Request, limit time.Duration) ([]byte, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
-		return h, err
-	}
-	req, err := peerapi.NewPeerHelloRequest("https://" + ServerName)
-	if err != nil {
-		return h, err
+		return nil, err
 	}
 	if err := req.Write(conn); err != nil {
-		return h, err
+		return nil, err
 	}
 	br := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(br, req)
 	if err != nil {
-		return h, err
+		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return h, refusedBy(resp)
+		return nil, refusedBy(resp)
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxHello+1))
 	switch {
 	case err != nil:
-		return h, err
+		return nil, err
 	case len(raw) > maxHello || br.Buffered() > 0 || resp.Close:
-		return h, errors.New("the peer's hello is not one")
+		return nil, errors.New("the peer's hello is not one")
 	}
-	if err := json.Unmarshal(raw, &h); err != nil {
-		return h, fmt.Errorf("reading the peer's hello: %w", err)
-	}
-	return h, conn.SetDeadline(time.Time{})
+	return raw, conn.SetDeadline(time.Time{})
 }
 
 // dialer makes pinned TLS connections, stage by stage.
 type dialer struct {
-	id      keystore.Identity
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	timeout time.Duration
 }
@@ -278,15 +263,16 @@ func (d dialer) limit() time.Duration {
 	return d.timeout
 }
 
-// dialTLS connects to host:port; pin "" accepts any key.
-func (d dialer) dialTLS(ctx context.Context, host, pin string) (*tls.Conn, error) {
+// dialTLS connects to host:port with a key of this hub; pin "" accepts any key.
+func (d dialer) dialTLS(ctx context.Context, host string, own keystore.Key, pin string) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*d.limit())
 	defer cancel()
 	raw, err := d.dialTCP(ctx, host)
 	if err != nil {
 		return nil, err
 	}
-	conn := tls.Client(raw, ClientConfig(d.id, pin))
+	passed(ctx, StageDial)
+	conn := tls.Client(raw, ClientConfig(own, pin))
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		if hub.IsCode(err, hub.CodePeerChanged) {
@@ -294,6 +280,7 @@ func (d dialer) dialTLS(ctx context.Context, host, pin string) (*tls.Conn, error
 		}
 		return nil, &LinkError{StageTLS, err}
 	}
+	passed(ctx, StageTLS)
 	return conn, nil
 }
 

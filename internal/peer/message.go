@@ -13,7 +13,7 @@ import (
 )
 
 // maxPairMessage bounds every message of a pairing, in bytes of JSON.
-const maxPairMessage = 16 << 10
+const maxPairMessage = 32 << 10
 
 // The types of the six messages, and of the one that ends a pairing early.
 const (
@@ -31,6 +31,7 @@ type card struct {
 	Type       string   `json:"type"`
 	Slot       string   `json:"slot,omitempty"` // message 1
 	HubID      string   `json:"hub_id"`
+	Proofs     []byte   `json:"proofs,omitempty"` // of a lineage whose key was rotated
 	StoreID    string   `json:"store_id"`
 	StoreEpoch int64    `json:"store_epoch"`
 	Role       hub.Role `json:"role"`
@@ -39,6 +40,8 @@ type card struct {
 	Name       string   `json:"name"`
 	Addresses  []string `json:"addresses"`
 	Grants     granted  `json:"grants"` // what the other side will be let do
+
+	known string // the key of this hub that the other side has seen
 }
 
 // granted leaves out the repositories' paths: message 2 comes before a proof.
@@ -62,10 +65,10 @@ type messenger interface {
 }
 
 // check refuses a card that no hub of ours would send, or whose hub id is not
-// the key that the connection proved.
+// proved to be that of the key that the connection proved.
 func (c card) check(fingerprint string) error {
 	switch {
-	case c.HubID != fingerprint:
+	case !proved(c.HubID, c.Proofs, fingerprint):
 		return errMismatch // somebody passes on what another hub said
 	case c.StoreID == "" || len(c.StoreID) > 128 || c.StoreEpoch < 0:
 		return hub.Invalid("store_id", "is missing or malformed")

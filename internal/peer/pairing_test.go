@@ -344,7 +344,8 @@ func middle(t *testing.T, m, inviter *side, edit func([]byte) []byte) (url strin
 			}
 		}
 	}))
-	srv.TLS = baseConfig(m.id)
+	srv.TLS = baseConfig()
+	srv.TLS.Certificates = []tls.Certificate{m.id.Cert}
 	srv.TLS.ClientAuth = tls.RequireAnyClientCert
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
@@ -400,7 +401,8 @@ func TestLyingInviter(t *testing.T) {
 		}
 		_, _ = s.Receive(ctx)
 	}))
-	srv.TLS = baseConfig(m.id)
+	srv.TLS = baseConfig()
+	srv.TLS.Certificates = []tls.Certificate{m.id.Cert}
 	srv.TLS.ClientAuth = tls.RequireAnyClientCert
 	srv.StartTLS()
 	t.Cleanup(srv.Close)

@@ -94,6 +94,9 @@ func (s *Service) enroll(tx store.Tx, p hub.Peer) (hub.Peer, error) {
 	case err != nil && !hub.IsCode(err, hub.CodePeerNotFound):
 		return p, err
 	}
+	if _, _, err := enrolled(tx, p); err != nil {
+		return p, err
+	}
 	known, err := s.retire(tx, p)
 	if err != nil {
 		return p, err

@@ -1,9 +1,12 @@
 package peer
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/keystore"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
@@ -48,13 +51,15 @@ func (s *Service) Admit(ctx context.Context, fp string) (hub.Peer, error) {
 	case err != nil:
 		return p, err
 	case !ok:
-		return p, hub.Errorf(hub.CodeInvalidToken, "the key is not paired")
+		return p, cmp.Or(refuseReplaced(ctx, s, fp), error(hub.Errorf(hub.CodeInvalidToken, "the key is not paired")))
 	case p.State == hub.PeerActive:
 		return p, nil
 	case p.State == hub.PeerPending:
 		return s.confirm(ctx, p.ID)
 	}
-	return p, hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+	err = hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+	s.Refused(p, StagePin, err)
+	return p, err
 }
 
 // confirm makes a pending peer active; an active one stays so.
@@ -82,15 +87,26 @@ func (s *Service) InviteOpen(ctx context.Context) bool {
 func (s *Service) openInvites(ctx context.Context) (open []hub.Invite, err error) {
 	now := s.cfg.Now()
 	err = s.cfg.Store.View(ctx, func(rx store.Rx) error { open, err = rx.OpenInvites(now); return err })
-	return open, err
+	return usable(open, s.cfg.Identity.Now()), err
+}
+
+// bound reports whether the invite's code is bound to the present key. A code
+// from before a rotation opens nothing: it names a key that is not shown any more.
+func bound(inv hub.Invite, own keystore.Identity) bool {
+	return cmp.Or(inv.BoundTo, own.HubID) == own.Fingerprint
+}
+
+func usable(open []hub.Invite, own keystore.Identity) []hub.Invite {
+	return slices.DeleteFunc(open, func(inv hub.Invite) bool { return !bound(inv, own) })
 }
 
 // Hello is what this hub says of itself on a link.
 func (s *Service) Hello(ctx context.Context) (hub.Hello, error) {
 	id, epoch, err := s.self(ctx)
+	own, offer := s.cfg.Identity.Now(), s.offer()
 	return hub.Hello{
-		HubID: s.cfg.Identity.HubID, StoreID: id, StoreEpoch: epoch, Nonce: s.cfg.Nonce,
-		Version: s.cfg.Version, Contracts: []string{hub.ContractFederation}, Features: orEmpty(s.cfg.Features),
+		HubID: own.HubID, StoreID: id, StoreEpoch: epoch, Nonce: s.cfg.Nonce, Version: s.cfg.Version,
+		Contracts: offer.Contracts, Features: offer.Features, Proofs: own.Lineage.Bytes(),
 	}, err
 }
 
@@ -100,8 +116,9 @@ func (s *Service) self(ctx context.Context) (id string, epoch int64, err error) 
 }
 
 // SawHello judges a peer's hello against its record, before any effect: other
-// lineage → peer_changed, other store → peer_store_changed, no federation/1 →
-// capability_unsupported. A new epoch of the same store is noted.
+// lineage, or one that is not proved to be of the pinned key → peer_changed,
+// other store → peer_store_changed, no federation/1 → capability_unsupported.
+// What it offers, and a new epoch of the same store, is noted.
 func (s *Service) SawHello(ctx context.Context, id hub.PeerID, h hub.Hello) error {
 	p, err := s.Get(ctx, id)
 	if err != nil {
@@ -109,6 +126,13 @@ func (s *Service) SawHello(ctx context.Context, id hub.PeerID, h hub.Hello) erro
 	}
 	if h.HubID != p.Lineage {
 		return changed(p.Lineage, h.HubID)
+	}
+	if !leadsTo(h.Proofs, p) {
+		return changed(p.Fingerprint, h.HubID)
+	}
+	offer := hub.Offer{Contracts: h.Contracts, Features: h.Features}
+	if err := s.sawOffer(ctx, p, offer); err != nil {
+		return err
 	}
 	if !h.Offers(hub.ContractFederation) {
 		return hub.Errorf(hub.CodeCapabilityUnsupported, "%s does not offer %s", p.Name, hub.ContractFederation)

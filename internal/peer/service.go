@@ -1,7 +1,9 @@
 package peer
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -15,7 +17,7 @@ import (
 type Config struct {
 	Store    store.Store
 	Gate     *receipt.Gate
-	Identity keystore.Identity
+	Identity keystore.Source
 	TokenKey []byte
 	Name     string // this hub's name as suggested to peers
 	Nonce    string // of this process
@@ -28,6 +30,11 @@ type Config struct {
 	// Ended is what else ends with a pairing, in the transaction that removes
 	// the peer. nil: nothing.
 	Ended func(store.Tx, hub.Peer) error
+	Log   *slog.Logger // nil: none
+	// Rotator is Identity where the key can be rotated. Rotated is told after it
+	// was, before the request is answered; both may be nil.
+	Rotator Rotator
+	Rotated func(context.Context) error
 
 	AttemptEvery time.Duration // 1 s: one pairing attempt per interval
 	FailureAfter time.Duration // 300 ms: a wrong proof is answered no sooner
@@ -40,13 +47,14 @@ type Service struct {
 	reach reach
 
 	mu       sync.Mutex
-	nextTry  time.Time // guarded by mu
-	pairings int       // guarded by mu
+	nextTry  time.Time              // guarded by mu
+	pairings int                    // guarded by mu
+	refusals map[hub.PeerID]Refusal // the last of each; guarded by mu
 }
 
 // New validates cfg; it starts nothing.
 func New(cfg Config) (*Service, error) {
-	if cfg.Store == nil || cfg.Gate == nil || cfg.Identity.Cert.Leaf == nil || len(cfg.TokenKey) < 32 || cfg.Nonce == "" {
+	if cfg.Store == nil || cfg.Gate == nil || cfg.Identity == nil || len(cfg.TokenKey) < 32 || cfg.Nonce == "" {
 		return nil, errors.New("peer: Store, Gate, Identity, TokenKey and Nonce are needed")
 	}
 	if cfg.Addresses == nil {
@@ -64,8 +72,14 @@ func New(cfg Config) (*Service, error) {
 	if cfg.FailureAfter <= 0 {
 		cfg.FailureAfter = 300 * time.Millisecond
 	}
+	if cfg.Rotated == nil {
+		cfg.Rotated = func(context.Context) error { return nil }
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	cfg.Cost = cfg.Cost.orDefault()
-	s := &Service{cfg: cfg}
+	s := &Service{cfg: cfg, refusals: map[hub.PeerID]Refusal{}}
 	s.reach = s.reachDirect
 	return s, nil
 }

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -17,6 +18,10 @@ const ServerName = "peer.wavehub.internal"
 type Keys interface {
 	ByFingerprint(ctx context.Context, fp string) (hub.Peer, bool, error)
 	InviteOpen(ctx context.Context) bool
+	// Replaced finds the peer that had the key before another took its place.
+	Replaced(ctx context.Context, fp string) (hub.Peer, bool, error)
+	// Refused notes that a connection of the peer was refused at a stage.
+	Refused(p hub.Peer, stage string, err error)
 }
 
 // ServerConfig is the TLS configuration for one connection with the peers'
@@ -24,8 +29,15 @@ type Keys interface {
 // context. It wants a client key: that of a known peer, or any while an
 // invite is open. In that case the key proves nothing yet: the peer mux asks
 // Service.Admit and lets an unknown key reach the pairing route only.
-func ServerConfig(ctx context.Context, id keystore.Identity, keys Keys) *tls.Config {
-	cfg := baseConfig(id)
+//
+// Of several keys of this hub it shows the one that the dialler asks for by
+// name: that which it has pinned.
+func ServerConfig(ctx context.Context, id keystore.Source, keys Keys) *tls.Config {
+	cfg := baseConfig()
+	cfg.GetCertificate = func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		cert := id.Now().Asked(h.ServerName, ServerName).Cert
+		return &cert, nil
+	}
 	cfg.ClientAuth = tls.RequireAnyClientCert
 	cfg.VerifyConnection = func(cs tls.ConnectionState) error { return judge(ctx, keys, KeyOf(&cs)) }
 	return cfg
@@ -41,18 +53,33 @@ func judge(ctx context.Context, keys Keys, fp string) error {
 	case known && p.State.Trusted(), keys.InviteOpen(ctx):
 		return nil
 	case known:
-		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+		err = hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+		keys.Refused(p, StageTLS, err)
+		return err
 	}
-	return hub.Errorf(hub.CodeInvalidToken, "the key %s is unknown and no invite is open", fp)
+	return cmp.Or(refuseReplaced(ctx, keys, fp), error(hub.Errorf(hub.CodeInvalidToken, "the key %s is unknown and no invite is open", fp)))
+}
+
+// refuseReplaced refuses a key that was rotated away: peer_changed, nil for any
+// other.
+func refuseReplaced(ctx context.Context, keys Keys, fp string) error {
+	p, was, err := keys.Replaced(ctx, fp)
+	if err != nil || !was {
+		return err
+	}
+	err = hub.Errorf(hub.CodePeerChanged, "%s comes with the key %s, which %s has replaced", p.Name, fp, p.Fingerprint)
+	keys.Refused(p, StagePin, err)
+	return err
 }
 
 // ClientConfig is the TLS configuration for dialling a peer. The server's key
 // must be pin, else the handshake fails with peer_changed before anything of
 // ours is sent. An empty pin accepts any key and is for pairing alone, whose
 // proof is bound to the connection.
-func ClientConfig(id keystore.Identity, pin string) *tls.Config {
-	cfg := baseConfig(id)
-	cfg.ServerName = ServerName
+func ClientConfig(own keystore.Key, pin string) *tls.Config {
+	cfg := baseConfig()
+	cfg.Certificates = []tls.Certificate{own.Cert}
+	cfg.ServerName = keystore.ServerName(pin, ServerName)
 	cfg.InsecureSkipVerify = true // keys are pinned; names and dates mean nothing
 	cfg.VerifyConnection = func(cs tls.ConnectionState) error {
 		if fp := KeyOf(&cs); pin != "" && fp != pin {
@@ -69,10 +96,9 @@ func changed(pin, got string) error {
 	return e
 }
 
-func baseConfig(id keystore.Identity) *tls.Config {
+func baseConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
-		Certificates:           []tls.Certificate{id.Cert},
 		SessionTicketsDisabled: true,
 		NextProtos:             []string{"http/1.1"},
 	}
@@ -87,7 +113,7 @@ func KeyOf(cs *tls.ConnectionState) string {
 }
 
 // channelOf gathers what binds a pairing to its connection.
-func channelOf(cs *tls.ConnectionState, own keystore.Identity, joining bool) (channel, error) {
+func channelOf(cs *tls.ConnectionState, own keystore.Key, joining bool) (channel, error) {
 	if cs == nil || cs.Version != tls.VersionTLS13 || len(cs.PeerCertificates) == 0 {
 		return channel{}, hub.Errorf(hub.CodeInvalidToken, "pairing needs TLS 1.3 with a key on both sides")
 	}
@@ -95,7 +121,7 @@ func channelOf(cs *tls.ConnectionState, own keystore.Identity, joining bool) (ch
 	if err != nil {
 		return channel{}, fmt.Errorf("exporting from the TLS connection: %w", err)
 	}
-	mine, theirs := own.Cert.Leaf.RawSubjectPublicKeyInfo, cs.PeerCertificates[0].RawSubjectPublicKeyInfo
+	mine, theirs := own.SPKI(), cs.PeerCertificates[0].RawSubjectPublicKeyInfo
 	if joining {
 		return channel{exporter: exp, joiner: mine, inviter: theirs}, nil
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	inviteCols   = "id, slot, key, role, grants, expires_at, wrong, used, used_by, joined"
+	inviteCols   = "id, slot, key, role, grants, expires_at, wrong, used, used_by, joined, bound_to"
 	inviteQuery  = `SELECT ` + inviteCols + ` FROM invites WHERE id = ?`
 	inviteBySlot = `SELECT ` + inviteCols + ` FROM invites WHERE slot = ? ORDER BY rid DESC LIMIT 1`
 	invitePage   = `SELECT ` + inviteCols + `, rid FROM invites WHERE rid < ? ORDER BY rid DESC LIMIT ?`
@@ -19,11 +19,11 @@ var (
 )
 
 func scanInvite(s scanner, i *hub.Invite) error {
-	return s.Scan(&i.ID, &i.Slot, &i.Key, &i.Role, fromJSON{&i.Grants}, &i.ExpiresAt, &i.Wrong, &i.Used, &i.UsedBy, &i.Joined)
+	return s.Scan(&i.ID, &i.Slot, &i.Key, &i.Role, fromJSON{&i.Grants}, &i.ExpiresAt, &i.Wrong, &i.Used, &i.UsedBy, &i.Joined, &i.BoundTo)
 }
 
 func inviteArgs(i hub.Invite) []any {
-	return []any{i.ID, i.Slot, blob(i.Key), i.Role, asJSON{i.Grants}, i.ExpiresAt, i.Wrong, i.Used, i.UsedBy, i.Joined}
+	return []any{i.ID, i.Slot, blob(i.Key), i.Role, asJSON{i.Grants}, i.ExpiresAt, i.Wrong, i.Used, i.UsedBy, i.Joined, i.BoundTo}
 }
 
 func noInvite(id hub.InviteID) error {

@@ -55,9 +55,10 @@ func homeNow(rx store.PeerReader, id hub.PeerID) (hub.Peer, error) {
 // addressed refuses a start that is not for this hub and its store, or that
 // contradicts itself.
 func (s *Service) addressed(home hub.Peer, in hub.PeerStart) error {
+	if err := offered(home, in); err != nil {
+		return err
+	}
 	switch {
-	case in.Contract != hub.ContractFederation:
-		return hub.Errorf(hub.CodeCapabilityUnsupported, "this hub offers %s, not %q", hub.ContractFederation, in.Contract)
 	case in.StoreID != s.StoreID:
 		return hub.Errorf(hub.CodePeerStoreChanged, "the start is addressed to another store")
 	case in.Depth < 0 || in.Depth > hub.MaxRunDepth:
@@ -67,6 +68,14 @@ func (s *Service) addressed(home hub.Peer, in hub.PeerStart) error {
 	}
 	_, err := in.Checks.Clean()
 	return errors.Join(asHome(home), in.Spec.Check(true), err)
+}
+
+// offered refuses a start that needs what either side does not offer now.
+func offered(home hub.Peer, in hub.PeerStart) error {
+	if err := hub.OwnOffer().Check("this hub", in.Contract, in.Features); err != nil {
+		return err
+	}
+	return home.Offer().Check("the home", in.Contract, nil)
 }
 
 func (s *Service) resolveFor(ctx context.Context, home hub.Peer, in hub.PeerStart) (place, error) {
@@ -135,7 +144,7 @@ func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub
 	if err != nil {
 		return hub.Receipt{}, err
 	}
-	if err := errors.Join(withinGrant(p, now.Grants), s.roomFor(tx, now, in.Spec.Agent)); err != nil {
+	if err := errors.Join(offered(now, in), asHome(now), withinGrant(p, now.Grants), s.roomFor(tx, now, in.Spec.Agent)); err != nil {
 		return hub.Receipt{}, err
 	}
 	if in.Checks, err = in.Checks.Clean(); err != nil {

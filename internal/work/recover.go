@@ -88,6 +88,31 @@ func (s *Service) rewriteAuthority(a hub.Attachment) error {
 	return nil
 }
 
+// RewriteAuthority brings the capability files of all workers up to date: the
+// hub's key has changed. One that cannot be written does not keep the others.
+func (s *Service) RewriteAuthority(ctx context.Context) error {
+	open, err := s.open(ctx)
+	for _, a := range open {
+		if !a.Attached() && !a.Tombstone {
+			err = errors.Join(err, s.rewriteLate(ctx, a))
+		}
+	}
+	return err
+}
+
+// rewriteLate is rewriteAuthority beside a start, which may be writing the file.
+func (s *Service) rewriteLate(ctx context.Context, a hub.Attachment) error {
+	release, err := s.hands.take(ctx, attempt{a.Home, a.Dispatch})
+	if err != nil {
+		return err
+	}
+	defer release()
+	if a, err = s.attachment(ctx, a.Home, a.Dispatch); err != nil || a.ExitDone {
+		return err
+	}
+	return s.rewriteAuthority(a)
+}
+
 // recoverStart decides a start that was cut off: its supervisor's record proves
 // that it took place, no trace of a launch proves that nothing runs.
 func (s *Service) recoverStart(ctx context.Context, a hub.Attachment) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
@@ -286,7 +287,7 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec, RetryOf: in.RetryOf,
 			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Depth: of.Depth, Contract: hub.ContractFederation, Checks: t.Checks(),
 		}
-		if err == nil {
+		if body.Features = body.Needs(); err == nil {
 			body.Attempt, err = attempts(rx, t.ID)
 		}
 		return err
@@ -330,7 +331,7 @@ func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, pee
 	if err != nil {
 		return hub.Receipt{}, err
 	}
-	if err := samePeer(tx, peer); err != nil {
+	if err := samePeer(tx, peer, body); err != nil {
 		return hub.Receipt{}, err
 	}
 	if _, err := in.create(tx); err != nil {
@@ -345,27 +346,46 @@ func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, pee
 	}
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
 		ID: body.Dispatch, Task: body.Task, RetryOf: in.RetryOf, Server: server,
-		Pin:     hub.Pin{Lineage: peer.Lineage, StoreID: peer.StoreID, Epoch: peer.StoreEpoch},
+		Pin:     pinOf(peer, body),
 		Request: r.Key, Quiet: in.Quiet, Receipt: begun, PeerRequest: raw,
 	})
 	return begun, err
 }
 
+// pinOf is what a remote start is bound to.
+func pinOf(p hub.Peer, body hub.PeerStart) hub.Pin {
+	return hub.Pin{
+		Lineage: p.Lineage, StoreID: p.StoreID, Epoch: p.StoreEpoch,
+		Contract: body.Contract, Features: strings.Join(body.Features, ","),
+	}
+}
+
+// offeredTo refuses what needs what the peer does not offer now. A start needs
+// its features, a stop the contract alone.
+func offeredTo(p hub.Peer, pin hub.Pin, start bool) error {
+	var features []string
+	if start && pin.Features != "" {
+		features = strings.Split(pin.Features, ",")
+	}
+	return p.Offer().Check(p.Name, cmp.Or(pin.Contract, hub.ContractFederation), features)
+}
+
 // samePeer refuses a peer that is not, or not in the same store, what it was
-// when it was probed.
-func samePeer(tx store.PeerReader, probed hub.Peer) error {
+// when it was probed, or does not offer what the start needs. Its key may have
+// been rotated: its record follows proofs only.
+func samePeer(tx store.PeerReader, probed hub.Peer, body hub.PeerStart) error {
 	now, err := tx.Peer(probed.ID)
 	switch {
 	case err != nil:
 		return err
 	case now.State != hub.PeerActive:
 		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", now.Name, now.State)
-	case now.Lineage != probed.Lineage || now.Fingerprint != probed.Fingerprint:
+	case now.Lineage != probed.Lineage:
 		return hub.Errorf(hub.CodePeerChanged, "%s has another key than when it was asked", now.Name)
 	case now.StoreID != probed.StoreID || now.StoreEpoch != probed.StoreEpoch:
 		return hub.Errorf(hub.CodePeerStoreChanged, "%s has another store than when it was asked", now.Name)
 	}
-	return nil
+	return offeredTo(now, pinOf(now, body), true)
 }
 
 func startTimeout(spec hub.StartSpec) time.Duration {
@@ -516,6 +536,7 @@ func eventOf(r hub.Receipt) hub.EventKind {
 // is not paired any more, nothing is.
 func (s *Service) observeRemote(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
 	var d hub.Dispatch
+	var lacks error
 	again := false
 	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
 		if d, err = rx.Dispatch(begun.Dispatch); err != nil {
@@ -528,7 +549,8 @@ func (s *Service) observeRemote(ctx context.Context, begun hub.Receipt) (hub.Rec
 			return err
 		}
 		peer, err := rx.Peer(d.Server.PeerID)
-		again = peer.StoreEpoch == d.Pin.Epoch
+		lacks = offeredTo(peer, d.Pin, true)
+		again = peer.StoreEpoch == d.Pin.Epoch && lacks == nil
 		return err
 	})
 	switch {
@@ -537,5 +559,9 @@ func (s *Service) observeRemote(ctx context.Context, begun hub.Receipt) (hub.Rec
 	case again:
 		return s.performRemote(ctx, begun, sending{answered: true})
 	}
-	return s.observeStart(ctx, begun)
+	out, err := s.observeStart(ctx, begun)
+	if err == nil && lacks != nil && openStart(out) {
+		out.LastError = lacks.Error()
+	}
+	return out, err
 }

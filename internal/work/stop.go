@@ -34,6 +34,9 @@ func (s *Service) Stop(ctx context.Context, r receipt.Request, in StopInput) (hu
 			if err := operates(tx, r.Principal, in.Dispatch); err != nil {
 				return hub.StopResult{}, err
 			}
+			if err := stoppable(tx, in.Dispatch); err != nil {
+				return hub.StopResult{}, err
+			}
 			d, already, err := dispatch.Fence(tx, in.Dispatch, hub.FenceItem{Request: r.Key, GraceMS: in.GraceMS})
 			return stopResult(d, already), err
 		},
@@ -50,6 +53,20 @@ func (s *Service) Stop(ctx context.Context, r receipt.Request, in StopInput) (hu
 			return begun
 		},
 	})
+}
+
+// stoppable refuses, before the fence, a stop that the owner cannot understand.
+// One whose end is on record needs nobody.
+func stoppable(tx store.Tx, id hub.DispatchID) error {
+	d, err := tx.Dispatch(id)
+	if err != nil || d.Local() || d.State.Final() {
+		return err
+	}
+	p, err := tx.Peer(d.Server.PeerID)
+	if err != nil {
+		return err
+	}
+	return offeredTo(p, d.Pin, false)
 }
 
 func stopResult(d hub.Dispatch, already bool) hub.StopResult {

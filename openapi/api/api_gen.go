@@ -898,6 +898,78 @@ func (e PeerGrantVerbs) Valid() bool {
 	}
 }
 
+// Defines values for PeerPingStageStage.
+const (
+	PeerPingStageStageContract PeerPingStageStage = "contract"
+	PeerPingStageStageDial     PeerPingStageStage = "dial"
+	PeerPingStageStageHello    PeerPingStageStage = "hello"
+	PeerPingStageStagePin      PeerPingStageStage = "pin"
+	PeerPingStageStageResolve  PeerPingStageStage = "resolve"
+	PeerPingStageStageTls      PeerPingStageStage = "tls"
+)
+
+// Valid indicates whether the value is a known member of the PeerPingStageStage enum.
+func (e PeerPingStageStage) Valid() bool {
+	switch e {
+	case PeerPingStageStageContract:
+		return true
+	case PeerPingStageStageDial:
+		return true
+	case PeerPingStageStageHello:
+		return true
+	case PeerPingStageStagePin:
+		return true
+	case PeerPingStageStageResolve:
+		return true
+	case PeerPingStageStageTls:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PeerPingStageState.
+const (
+	PeerPingStageStateFailed  PeerPingStageState = "failed"
+	PeerPingStageStatePassed  PeerPingStageState = "passed"
+	PeerPingStageStateSkipped PeerPingStageState = "skipped"
+)
+
+// Valid indicates whether the value is a known member of the PeerPingStageState enum.
+func (e PeerPingStageState) Valid() bool {
+	switch e {
+	case PeerPingStageStateFailed:
+		return true
+	case PeerPingStageStatePassed:
+		return true
+	case PeerPingStageStateSkipped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PeerRefusalStage.
+const (
+	PeerRefusalStageHello PeerRefusalStage = "hello"
+	PeerRefusalStagePin   PeerRefusalStage = "pin"
+	PeerRefusalStageTls   PeerRefusalStage = "tls"
+)
+
+// Valid indicates whether the value is a known member of the PeerRefusalStage enum.
+func (e PeerRefusalStage) Valid() bool {
+	switch e {
+	case PeerRefusalStageHello:
+		return true
+	case PeerRefusalStagePin:
+		return true
+	case PeerRefusalStageTls:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ProblemRetry.
 const (
 	AfterMs     ProblemRetry = "after_ms"
@@ -2214,6 +2286,34 @@ type InviteRevoked struct {
 	Mutation Mutation `json:"mutation"`
 }
 
+// KeyRotate defines model for KeyRotate.
+type KeyRotate struct {
+	// Force Wait for no peer. If some are waited for now, no new key is made.
+	Force bool `json:"force,omitempty"`
+
+	// Forget Peers that are not waited for any more; no new key is made.
+	Forget []string `json:"forget,omitempty"`
+}
+
+// KeyRotation defines model for KeyRotation.
+type KeyRotation struct {
+	Fingerprint string `json:"fingerprint"`
+
+	// Forgotten Ids of peers that are not waited for any more.
+	Forgotten []string `json:"forgotten"`
+
+	// FormerFingerprint Of the key that was present before.
+	FormerFingerprint string   `json:"former_fingerprint"`
+	HubId             string   `json:"hub_id"`
+	Mutation          Mutation `json:"mutation"`
+
+	// Rotated A new key was made.
+	Rotated bool `json:"rotated"`
+
+	// Unaware Peers that have not pinned the present key yet; a former key is held for them.
+	Unaware []UnawarePeer `json:"unaware"`
+}
+
 // Liveness defines model for Liveness.
 type Liveness string
 
@@ -2398,17 +2498,24 @@ type Peer struct {
 	Addresses []string `json:"addresses"`
 
 	// Condition What holds the link and only a person can change: peer_changed, peer_store_changed or peer_revoked.
-	Condition   string    `json:"condition,omitempty"`
-	CreatedAt   string    `json:"created_at"`
-	Fingerprint string    `json:"fingerprint"`
-	Grants      Grants    `json:"grants"`
-	HubId       string    `json:"hub_id"`
-	Name        string    `json:"name"`
-	PeerId      string    `json:"peer_id"`
-	Role        PeerRole  `json:"role"`
-	State       PeerState `json:"state"`
-	StoreEpoch  int64     `json:"store_epoch,omitempty"`
-	StoreId     string    `json:"store_id"`
+	Condition string `json:"condition,omitempty"`
+
+	// Contracts What the peer offered in its last hello.
+	Contracts   []string `json:"contracts,omitempty"`
+	CreatedAt   string   `json:"created_at"`
+	Features    []string `json:"features,omitempty"`
+	Fingerprint string   `json:"fingerprint"`
+	Grants      Grants   `json:"grants"`
+	HubId       string   `json:"hub_id"`
+
+	// KnowsFingerprint The key of this hub that the peer has pinned; absent: the first.
+	KnowsFingerprint string    `json:"knows_fingerprint,omitempty"`
+	Name             string    `json:"name"`
+	PeerId           string    `json:"peer_id"`
+	Role             PeerRole  `json:"role"`
+	State            PeerState `json:"state"`
+	StoreEpoch       int64     `json:"store_epoch,omitempty"`
+	StoreId          string    `json:"store_id"`
 }
 
 // PeerRole defines model for Peer.Role.
@@ -2440,7 +2547,8 @@ type PeerDetail struct {
 		State       PeerDetailLinkState     `json:"state"`
 		Transport   PeerDetailLinkTransport `json:"transport"`
 	} `json:"link"`
-	Peer Peer `json:"peer"`
+	Peer    Peer         `json:"peer"`
+	Refused *PeerRefusal `json:"refused,omitempty"`
 }
 
 // PeerDetailLinkState defines model for PeerDetail.Link.State.
@@ -2481,6 +2589,45 @@ type PeerPage struct {
 	NextCursor *string `json:"next_cursor"`
 	Peers      []Peer  `json:"peers"`
 }
+
+// PeerPing defines model for PeerPing.
+type PeerPing struct {
+	// Address HOST:PORT that was tried last.
+	Address    *string         `json:"address"`
+	DurationUs int64           `json:"duration_us"`
+	Name       string          `json:"name"`
+	Ok         bool            `json:"ok"`
+	PeerId     string          `json:"peer_id"`
+	Stages     []PeerPingStage `json:"stages"`
+}
+
+// PeerPingStage defines model for PeerPingStage.
+type PeerPingStage struct {
+	// Code Why it failed, of the error catalogue.
+	Code       string             `json:"code,omitempty"`
+	DurationUs int64              `json:"duration_us"`
+	Error      string             `json:"error,omitempty"`
+	Hint       string             `json:"hint,omitempty"`
+	Stage      PeerPingStageStage `json:"stage"`
+	State      PeerPingStageState `json:"state"`
+}
+
+// PeerPingStageStage defines model for PeerPingStage.Stage.
+type PeerPingStageStage string
+
+// PeerPingStageState defines model for PeerPingStage.State.
+type PeerPingStageState string
+
+// PeerRefusal The last connection of the peer that this hub refused since it was started.
+type PeerRefusal struct {
+	At    string           `json:"at"`
+	Code  string           `json:"code"`
+	Error string           `json:"error"`
+	Stage PeerRefusalStage `json:"stage"`
+}
+
+// PeerRefusalStage defines model for PeerRefusal.Stage.
+type PeerRefusalStage string
 
 // PeerResult defines model for PeerResult.
 type PeerResult struct {
@@ -3187,6 +3334,12 @@ type TranscriptMessage struct {
 // TranscriptMessageRole defines model for TranscriptMessage.Role.
 type TranscriptMessageRole string
 
+// UnawarePeer defines model for UnawarePeer.
+type UnawarePeer struct {
+	Name   string `json:"name"`
+	PeerId string `json:"peer_id"`
+}
+
 // Usage Figures that the source does not give are null.
 type Usage struct {
 	CachedInputTokens *int64      `json:"cached_input_tokens"`
@@ -3590,6 +3743,12 @@ type StopWorkerParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// RotateKeyParams defines parameters for RotateKey.
+type RotateKeyParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // CheckMailboxParams defines parameters for CheckMailbox.
 type CheckMailboxParams struct {
 	// IdempotencyKey req_… and 26 characters.
@@ -3918,6 +4077,9 @@ type PutHeartbeatJSONRequestBody = Heartbeat
 // StopWorkerJSONRequestBody defines body for StopWorker for application/json ContentType.
 type StopWorkerJSONRequestBody = WorkerStop
 
+// RotateKeyJSONRequestBody defines body for RotateKey for application/json ContentType.
+type RotateKeyJSONRequestBody = KeyRotate
+
 // CheckMailboxJSONRequestBody defines body for CheckMailbox for application/json ContentType.
 type CheckMailboxJSONRequestBody = Check
 
@@ -4214,6 +4376,20 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/hub (the `GetHub` operationId).
 	GetHub(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RotateKeyWithBody Make a new key of this hub; every peer follows at its next link-up by the former one.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+	RotateKeyWithBody(ctx context.Context, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateKey Make a new key of this hub; every peer follows at its next link-up by the former one.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+	RotateKey(ctx context.Context, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ExpandId The ids that an abbreviation can stand for, at most two.
 	//
 	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
@@ -4396,6 +4572,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
 	GrantPeer(ctx context.Context, peer string, params *GrantPeerParams, body GrantPeerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PingPeer Connect to the peer anew, stage by stage, and say how far that came. The live link is left alone.
+	//
+	// Corresponds with GET /v1/peers/{peer}/ping (the `PingPeer` operationId).
+	PingPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RemovePeerWithBody End the pairing at once. Its connections are closed and its name is free.
 	//
@@ -5136,6 +5317,40 @@ func (c *Client) GetHub(ctx context.Context, reqEditors ...RequestEditorFn) (*ht
 	return c.Client.Do(req)
 }
 
+// RotateKeyWithBody Make a new key of this hub; every peer follows at its next link-up by the former one.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+func (c *Client) RotateKeyWithBody(ctx context.Context, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateKeyRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateKey Make a new key of this hub; every peer follows at its next link-up by the former one.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+func (c *Client) RotateKey(ctx context.Context, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateKeyRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ExpandId The ids that an abbreviation can stand for, at most two.
 //
 // At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
@@ -5579,6 +5794,21 @@ func (c *Client) GrantPeerWithBody(ctx context.Context, peer string, params *Gra
 // Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
 func (c *Client) GrantPeer(ctx context.Context, peer string, params *GrantPeerParams, body GrantPeerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGrantPeerRequest(c.Server, peer, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PingPeer Connect to the peer anew, stage by stage, and say how far that came. The live link is left alone.
+//
+// Corresponds with GET /v1/peers/{peer}/ping (the `PingPeer` operationId).
+func (c *Client) PingPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPingPeerRequest(c.Server, peer)
 	if err != nil {
 		return nil, err
 	}
@@ -7228,6 +7458,59 @@ func NewGetHubRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewRotateKeyRequest calls the generic RotateKey builder with application/json body
+func NewRotateKeyRequest(server string, params *RotateKeyParams, body RotateKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRotateKeyRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewRotateKeyRequestWithBody constructs an http.Request for the RotateKey method, with any body, and a specified content type
+func NewRotateKeyRequestWithBody(server string, params *RotateKeyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/hub/rotate")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewExpandIdRequest constructs an http.Request for the ExpandId method
 func NewExpandIdRequest(server string, text string) (*http.Request, error) {
 	var err error
@@ -8170,6 +8453,40 @@ func NewGrantPeerRequestWithBody(server string, peer string, params *GrantPeerPa
 
 		req.Header.Set("Idempotency-Key", headerParam0)
 
+	}
+
+	return req, nil
+}
+
+// NewPingPeerRequest constructs an http.Request for the PingPeer method
+func NewPingPeerRequest(server string, peer string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "peer", peer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/peers/%s/ping", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -10455,6 +10772,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/hub (the `GetHub` operationId).
 	GetHubWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetHubResponse, error)
 
+	// RotateKeyWithBodyWithResponse Make a new key of this hub; every peer follows at its next link-up by the former one.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+	RotateKeyWithBodyWithResponse(ctx context.Context, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error)
+
+	// RotateKeyWithResponse Make a new key of this hub; every peer follows at its next link-up by the former one.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+	RotateKeyWithResponse(ctx context.Context, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error)
+
 	// ExpandIdWithResponse The ids that an abbreviation can stand for, at most two.
 	//
 	// At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
@@ -10655,6 +10986,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PATCH /v1/peers/{peer}/grants (the `GrantPeer` operationId).
 	GrantPeerWithResponse(ctx context.Context, peer string, params *GrantPeerParams, body GrantPeerJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantPeerResponse, error)
+
+	// PingPeerWithResponse Connect to the peer anew, stage by stage, and say how far that came. The live link is left alone.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/peers/{peer}/ping (the `PingPeer` operationId).
+	PingPeerWithResponse(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*PingPeerResponse, error)
 
 	// RemovePeerWithBodyWithResponse End the pairing at once. Its connections are closed and its name is free.
 	//
@@ -11755,6 +12093,54 @@ func (r GetHubResponse) ContentType() string {
 	return ""
 }
 
+type RotateKeyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *KeyRotation
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RotateKeyResponse) GetJSON200() *KeyRotation {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RotateKeyResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RotateKeyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RotateKeyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RotateKeyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RotateKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ExpandIdResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12613,6 +12999,54 @@ func (r GrantPeerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GrantPeerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PingPeerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PeerPing
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PingPeerResponse) GetJSON200() *PeerPing {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PingPeerResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PingPeerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PingPeerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PingPeerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PingPeerResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14732,6 +15166,32 @@ func (c *ClientWithResponses) GetHubWithResponse(ctx context.Context, reqEditors
 	return ParseGetHubResponse(rsp)
 }
 
+// RotateKeyWithBodyWithResponse Make a new key of this hub; every peer follows at its next link-up by the former one.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+func (c *ClientWithResponses) RotateKeyWithBodyWithResponse(ctx context.Context, params *RotateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error) {
+	rsp, err := c.RotateKeyWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateKeyResponse(rsp)
+}
+
+// RotateKeyWithResponse Make a new key of this hub; every peer follows at its next link-up by the former one.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/hub/rotate (the `RotateKey` operationId).
+func (c *ClientWithResponses) RotateKeyWithResponse(ctx context.Context, params *RotateKeyParams, body RotateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateKeyResponse, error) {
+	rsp, err := c.RotateKey(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateKeyResponse(rsp)
+}
+
 // ExpandIdWithResponse The ids that an abbreviation can stand for, at most two.
 //
 // At least 12 characters from the beginning of the id of a Run, Task, Dispatch, Delivery, message, worktree or request; or the last 6 of the id of a Run, Task or Dispatch, or of one of the newest messages and Deliveries.
@@ -15093,6 +15553,19 @@ func (c *ClientWithResponses) GrantPeerWithResponse(ctx context.Context, peer st
 		return nil, err
 	}
 	return ParseGrantPeerResponse(rsp)
+}
+
+// PingPeerWithResponse Connect to the peer anew, stage by stage, and say how far that came. The live link is left alone.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/peers/{peer}/ping (the `PingPeer` operationId).
+func (c *ClientWithResponses) PingPeerWithResponse(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*PingPeerResponse, error) {
+	rsp, err := c.PingPeer(ctx, peer, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePingPeerResponse(rsp)
 }
 
 // RemovePeerWithBodyWithResponse End the pairing at once. Its connections are closed and its name is free.
@@ -16322,6 +16795,39 @@ func ParseGetHubResponse(rsp *http.Response) (*GetHubResponse, error) {
 	return response, nil
 }
 
+// ParseRotateKeyResponse parses an HTTP response from a RotateKeyWithResponse call
+func ParseRotateKeyResponse(rsp *http.Response) (*RotateKeyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RotateKeyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest KeyRotation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseExpandIdResponse parses an HTTP response from a ExpandIdWithResponse call
 func ParseExpandIdResponse(rsp *http.Response) (*ExpandIdResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -16899,6 +17405,39 @@ func ParseGrantPeerResponse(rsp *http.Response) (*GrantPeerResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest PeerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePingPeerResponse parses an HTTP response from a PingPeerWithResponse call
+func ParsePingPeerResponse(rsp *http.Response) (*PingPeerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PingPeerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PeerPing
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -18264,6 +18803,9 @@ type ServerInterface interface {
 	// GetHub What this hub is, and how much it holds.
 	// (GET /v1/hub)
 	GetHub(w http.ResponseWriter, r *http.Request)
+	// RotateKey Make a new key of this hub; every peer follows at its next link-up by the former one.
+	// (POST /v1/hub/rotate)
+	RotateKey(w http.ResponseWriter, r *http.Request, params RotateKeyParams)
 	// ExpandId The ids that an abbreviation can stand for, at most two.
 	// (GET /v1/ids/{text})
 	ExpandId(w http.ResponseWriter, r *http.Request, text string)
@@ -18318,6 +18860,9 @@ type ServerInterface interface {
 	// GrantPeer Change what the peer may do here, from its next request on. What is left away stays.
 	// (PATCH /v1/peers/{peer}/grants)
 	GrantPeer(w http.ResponseWriter, r *http.Request, peer string, params GrantPeerParams)
+	// PingPeer Connect to the peer anew, stage by stage, and say how far that came. The live link is left alone.
+	// (GET /v1/peers/{peer}/ping)
+	PingPeer(w http.ResponseWriter, r *http.Request, peer string)
 	// RemovePeer End the pairing at once. Its connections are closed and its name is free.
 	// (POST /v1/peers/{peer}/remove)
 	RemovePeer(w http.ResponseWriter, r *http.Request, peer string, params RemovePeerParams)
@@ -18925,6 +19470,47 @@ func (siw *ServerInterfaceWrapper) GetHub(w http.ResponseWriter, r *http.Request
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetHub(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RotateKey operation middleware
+func (siw *ServerInterfaceWrapper) RotateKey(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RotateKeyParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RotateKey(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -19687,6 +20273,32 @@ func (siw *ServerInterfaceWrapper) GrantPeer(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GrantPeer(w, r, peer, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PingPeer operation middleware
+func (siw *ServerInterfaceWrapper) PingPeer(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "peer" -------------
+	var peer string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "peer", chi.URLParam(r, "peer"), &peer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "peer", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PingPeer(w, r, peer)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -21739,6 +22351,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/peers/{peer}/remove", wrapper.RemovePeer)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/peers/{peer}/ping", wrapper.PingPeer)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/hub/rotate", wrapper.RotateKey)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/pairing/invites", wrapper.ListInvites)
 	})
 	r.Group(func(r chi.Router) {
@@ -21756,301 +22374,314 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L3bctxGsjb6KhW9d4TH64dISrY1/smLvSVbM9Ze9sg/pbV8YTs6qoFsdg3RVTCqwGYvhSLmaebB5kl2",
-	"VGYVUEAXDk2ClDyHi7HYjUadMrPy+OX7Raq2hZIgjV6cv18UvORbMFDiXy+k3kH5Exfmh7f27wx0WorC",
-	"CCUX54vv1I7lSl4xo9iOC8O4YVulzQXLYM2r3LDnZ/Z/CTtjSuZ7lit1rU8WyULYn/9WQblfJAvJt7A4",
-	"X9g3LLd6kSx0uoEtt+OtVbnlZnG+ENI8/3KRLLb8Vmyr7eLcvXmxFZI+OEsWZl8APQtXUC4+JIvbJ1fq",
-	"if34ib4WxROFM+f5k0LZh8rF+ZrnGj4ki5fq9ke78sNFlpU8/6U6O/siFRn+FxKWCV1wk246XzBVsp0q",
-	"r6HsfOFXXHCzaRa8UreLZFHCb5UoIVucm7KCcPFbfvs9yCuzWZx/3axOm1LIq8WHD8nim6rUqjycsoRb",
-	"s0zxS6bWzGyAFfwK2ArWqoS+/acfLHpm8NXTZ7EpfOt2ot68yDr9bk1d7PMvYyO9zmBbKAMy3f8n7CPn",
-	"BL8t//G3vzMuM/bsOUs3vOSppeN6vRvgGZTNvII3PrGvPGo634utMPWCO1uZ45ed9xGZPmsR7dNDov2Q",
-	"LH4ArfkVDO3plh6535ZeVnJojLKS93v/W9BaqMExND0ydZxnX32Nu+f/fhob9h3X10NjGq6v77ewd1Bu",
-	"heT54CjumfuNdHfRe/Z4ctbOE8Vejwj9C9+ibBSZFUdcMpGBNMLsT+KCkWTofTbug/2tLpTUgPfYj6Va",
-	"5YBTS5U0IJF1eVHkIuV2lqcFPfG//qrtlN8HQ/3fJawX54v/67S5KE/pW33q34sjthf904YbtgNp2K5U",
-	"8ipBwbSzHxrFMsWskD7BvXMvw/v2yk2tKFUBpRE0/VUlcrMUODG31JVSOXBpL7k0Vxqy5QpSXmmISEZu",
-	"YIkiCTJ7DL9VyvAl3G54pQ1kC799P/v9SxayyvPFr0fcn24OlTQiP5zBW8NLoxkvgZWwrjRkDJ+0V5O0",
-	"RFDTX8YNPDFiC5Nm1Rz5MVNV2yIHmtn7LuXYU0T+WW5VBtEHtkJr+8+DVf602TNhWMqlVIatgNmFnsyy",
-	"vXYySAnCwFZHp+U+4GXJ9/Zv4qXIg0WprqJs+mKlVV4ZuGB2fmy3gRLsgoRmbs3zLOYGSu12P8Iywmjm",
-	"nmCp2m4t2xSlkEa35mXwWc3sVl9LtZNzzO1DKHJ+pi1MGu7z59AhkmZLG+JokVmHPQ449tf69NTqr5Aa",
-	"e0ooCV7deEmVZYKm/GMgGHDSSUdWZNzww619twH2/7198xfaN6sRbpS6ZlfKnJC0r2/Usy+//uqPz5ND",
-	"ugE/mcM3SxTw6/q9CeMa/+B2FZ9p9s33r9mGaya6w1nhPXafh0dCkxjesEvQVR6Rol4PXYosyhjXQmY9",
-	"RIkLq1bM2E0Thq1VecGU2UBp/2mJcNNij77ph1NwA/au5Uer3x0sAne0LQqGLii6UGLiobERms2YjXPc",
-	"LNvD9K70HeA9FF/r5BVuK8O9VB/6wQ/+ueikF8GLohNGizgy1/rz+wtIetfS6fgtcr3XJRJ5X0D+Jehq",
-	"C0snc3sYwSqPmimJHM4l4+VVtbVKzg2kxjIFbAuzZ0qmVkTjBULP4ZJQ35t8g5lNCTzrm65VErKlqkxM",
-	"KeqcbLDy8LV+pxexLQ9HONicKGVUmTCXahehjbRX2+CmpX4fqj8RBaf1AlRnb0305Vcgoax54kDHP3SX",
-	"2Hs2FQXPI6/rMovdFbew8IetUWPb9NLKvz4RfTwP09HkJBLbBPtGAkpn4OmGuZNNmJCWMEXJVJl1KHJo",
-	"xLcgjbPLD2m1szd+RiOi5KWQmVMk27uQKmmprVwadQ0RPWm3SZf/+NvfnT6EvMYl3Ub+p3jbGn4Nkqkb",
-	"KBOmAZiGtASz1IYbmEWTO5rAykr28XNrclHdupYnUjHcmQu2E2azgTw7Z9x53j7TLN2IPGOXlUzYbqM0",
-	"NJsiNOmKbLVHPdPb6JYKQFrr9ufFGmSKRpF/d3B2PbzgVtXaj6R7ijEK+GYD6fWR+h2nX7S351vIxQ2U",
-	"e2tiG8V4apeZQ3YFbC1KfbTWlTgXVui5+mrEcUWf6NjZgSQ/xbW1LeAGSjKEhWYlmKqUZCZN4kPHg+/s",
-	"4B9wUa/pZ0+fH94g3tUxh4cjfnh9giw4gZlu75TLFPI8fF3LCaCkBBTHy1xp0/dQJcOvgrPLHAXNrW1M",
-	"V1V7pWtyx2uhyPm+b7sGBNGgYkE0JeTVcgUbZy+Myr0+cRHuebBh/pyCNRwMm7QprK2sNKRySBcjd9I3",
-	"pOC0T+0Ila3z97dkJx/yx1pYyRq9B1RVpnHPxQ3PKxhXTejd/vH6jbHl+vBF5A4ugRvIlvdW0MasTrgR",
-	"mb1y5uE6uBVmmbZcVz/XhHiH961JRyGZludv1ovzn4d58E/+Fx9+Tfr8O2on0XKuZMZUZRhf4f8zXaUp",
-	"aIzYTJ6hqkyqtjNtXwlch5r6/d5lyv1SrWd625DmVN6Q6TmswOJT+Lwx+RTSnt31Wit3QxP1PPkWH7ZC",
-	"hevr+NoHvSv+Z0kjcL3m6445OKN6F5OQ81t71ZDakCT5Bn99rM+u3C/Lqse9LySOcahWlcIABXdL4NtV",
-	"DkxIo/ATr9he1P/SGIEPPFTBCFIt7fXSc1NCoUoyr7yKLCSFrjdCG1XuDxVkSxL24Sc3vJR8axf5c71D",
-	"l/TC1+4lnY+/8+/scNBx2qslY1V53W8kdEahCHJ0k8lUFZ0UhlaM4o65CEZFLDnKFvjLix9eJSz44//9",
-	"8dWrS6bK+vjOX3/b8dM+PzvOc2rUIN1+C4ZT6CbuNJ3KtfadamWZaZLG9iZ4FCecgihGfX4YT7p0z/ZJ",
-	"gUV7Is3Lh7Yh7nT1rzxCmw3343F9r8Fkx/2vbWEb8Li2W0zTKYFne5KepVlWEk1o/FsVBT1i/xl+Y+9x",
-	"yFABXXNBmig+jv/iKy4zJSFmWieLV9vC7EcF6MFKXpWlKr9xmk8jqW54LrKld1NivJk++ivdALQ3S/ep",
-	"uyzq7bQsJ/KVul3y7UpcVarS9VURPoWu42UlUyXX4qqiD4ucy+DFG26Cv/w0yDmAd8tSrZc6VQWEzoNg",
-	"EFWKKyGXa1WuRJbhrwrAR27UNT5hZfVSKrO8Krmk0G7Bhd3YZVEqtV5uhd463rCPoQbm1hz+jVdn+EF9",
-	"s4Yfemdp6zO3XeFnv1Wg0QAJP9zxm/YvcSmtSTjR1/6ZKq9NCcFPl0ou67u73oDw+c57XcpJ6zO7y6BN",
-	"6zMhb4Rpz5GOuTVJVYi0sytmozL8iOe52kH4/mD/6z1GtuKrHPyHqKUEpMJz5MDlyo1Q00btqtKG57D0",
-	"5qSzFqFcwq3Q6Id07m1LnrlITXiiQvLUiBsId7ze5XC+/stVpffkEUe7ym1++CgeZbrhkkxT/NPe6tD9",
-	"MKsoAQOak/KpIcGjbpzmA1NySbdoyB6Ok+uFhbTOt7DEq71LQhiuaEbPSi4kiTQk0HoD8a+1y+fBP8pK",
-	"hk+WoEVW8RzN9w2k1yikw0ls+e3SngpeR3pZAk83LeKA28ItxZFe84FbW/NBUUKqJMnHZS1ijVLLnJeY",
-	"F1ZJXRVWpYJsuYVM8CWKzGSxUdq0hEgu1pDu0zykuZQXfCVyexDBi+xkg2SSZt98wlsJOd8vfYJJfQfY",
-	"pSOVHax9VWVXYMJn8WrzeVNbZXCnrT63rCS/4SJ3rLKpVuFxWfqywmht7876rtf+b6e613dU7OL5U2Dr",
-	"djIjcq0YuhU0ZjAxTy5KwmeaFXyfK44+zLbesLH33Ho93Xj+zv3gwzGmId4Zy9T7kv3dl6IGnyxuhMo5",
-	"nVa4g7EdoDc1RnDUB89wJKssB6+LhL796/SGl5DFEwfwCdxTCl+84/pauxAN84zK0B0GGTNKxQ0YN1Dt",
-	"OerOW2l8W+amb+UIZiOdsythPtNstfcR/gSVbjc4RhNcaonf1U21qsl+YA9p0y1z1j7XLknlLmNiexIN",
-	"lXTeo+MbiN79ekmqMlpkdSoGvuK4mOsNlGItIFuu9iEtja4af7efTuj/jeOkTvE/MntIrPfLsna8+zkW",
-	"XOu2xumTcaIBnAMF8s9WZ9KRmCS/XdLKddx1bpWOI/2kN1Cu2j9p6d1O6SZ5cruP7vhgBJLe76eWtNYQ",
-	"MwO+awRVJ/Nwb0BPjh6DBtnjRtAb/uyr5xFrHG55BqnY8twnD6xVyThbixwJeaso20uy51+yH8TL8SQb",
-	"P4/Ezb4ePLpy4KVZAT82zarSzlLsyRayu41B2FRpw+z1wcvEZ+myL9l/ipeMa8zJClbk5tX2s1lL5eSS",
-	"736oc75HmcWUFQSxinWsSgCneg1Q6EDgsXWptuxKCXnFlGy8IFJJCMVgUaptYVCPK5HNlGwEhDUuJExk",
-	"u/oAekNpD+uBH/Qh8ri3wDmp4s6COQNfM3sKBtzIfTGqICo15kv4rlq9NdxUOpbRUEVla+OrWFrbZaKg",
-	"CXd4WtLB1Eet/aXvGNPTC//75GBdwZxjO2ev18MQGXBTlcem/a6FvIISE2ajz1u1uSeO0JsxjHfSHLEw",
-	"MgKhUORPnHAg9IueCVdlHo8TNgnGw1TuNiPxmb7+h/Tq9mYGc2kvJGlOqrVVhwd9OLqP9cbJ4nX2Q+N1",
-	"bBOHyEbookmMeDaiK9hXRUdHI/RwaDJC9f2p4apWuIako1PLPtRWcQ8xoENBRPMWFWbiu+TjGWSoyiGu",
-	"jdtvfIa10JQxzK9BtwwItYXwqtxWpuJ53JTIVU/CtdlYu6ioVrlIg1I3lxVvrNaRAVvBlZAak6Ti9lnX",
-	"6asKdAhU2tnmpcR/NG4H72qMzRbLXMjPGDFW/iRugNk3to6hV542Zx1E7RQa/rgrSUiGnbFrymqIop++",
-	"7xSvQ8fe8lDvD+IzX57971gSfcOWQdlSLby5HqSrkKQa1YwoqZ/Efo1PI7Rp6kjW00mRLEeyUT3fmDwa",
-	"dfu2VRE8HE/7+vmX3Xk8xT+npGXRscZVM6Kq6ZqZE4GPHsLx8xzXuWiGfaqz6BHhPMtK0PpY3aKbV3Kf",
-	"NJWZ7pAxdWfeO6abo+oZzglMLydHE0ZD6ZZSCVFzJF21oyXo3HpipHCXJLkdL6V3eU6lg+haxvLKPJ3S",
-	"9TFAqNPY8d61HtNm/b24AQm65aBx+jzcCu9TJZ9Zr1PVm3eHvhWV7aP7PVvumTXm49rhcCmIc2gPuDc0",
-	"yAxKxo1BT75LRe/UQs3jxCihyPdLyp544Dyq3yZbJTyHHj9XtfLpOod8dFjQcp+lhFtywK1HZFEPFcvY",
-	"PXF0hAO61zfrTIiMG5ppF9jUh+c3rUXdMZ5zU3vpk06OUMvu6nl5CzLrJJM75cP/OSIDB417N8gbme8j",
-	"DhAfsw0kzG8VVJRVYJaYKdmkCkMk87eSzZdRXa+RPxO9UN0syLZpnYmQvGfTeRpEiyCO7Ycb2Fc8vOPo",
-	"pFfwdjyFnXKiTuDvgsAM9r60yGEbeJHoHapokm24ZhpuoOQ5+7b2DUWqMiIKTg56uVUZhmXubG08PQsV",
-	"6Cax3r7dKAkHOBux19FJ9po8T8+efXm0yROk77a3u84hShgFdJgqWZjZHoz8xbPkiEvsTyXAEyvlG3/8",
-	"c3LI7zYg2a4Uxtj/CrNRlWG7jTDAdMGxzCpjoFNe0OE9jNeeMi6XiIkx6ZibWFgnxij3GGC49zrnWdfg",
-	"1djk+I5xROsWHX1YTUF0sqTVg+l0wazk4EaVlEHbJrwILpPLCZrEUP6q9pI/kC5B3pRV+yuRWdJ33hDM",
-	"QrPnk/vcRp9pELsA6lDVw5DrXAHZVrKq/XZA6L+bunF1ge/kHWwSxHwoNlXSlCoPvkH8BsqhE2mP1h9Y",
-	"KO3bZ6QwySUDTQrSNM8GtUKxbXvTzsjtBtjsjbV1odsmwuejqHzl/jGUPDN34UnOtVmqyhSV+QiFCji6",
-	"k8MfYXQhW5k8uUoxH6oqrHbUdwL9ZX+UBv1RKj6KUqXOgB5SPmtD+0PDZKInZ8hjiqiddIhSwljtCn+F",
-	"uAT272++f800F1nU8d0TvH+5P0j9odyjMG5QS8/YBs0Wqp9ZuUaKak4jCXn+gNcOyL89O0dpIctHRQ6+",
-	"rwfEpEw34qY3KQzzuJjQ7ArVbHR8C001wzuu2TUUxp87yCyeEzZn1Hyshm/N83zF0+vlnPVjaPodFSwt",
-	"SnUjsrlQSI4uK6vT77zcavJ0g/zheKSLUnx98m9fFDqaW1C/+AgZ40Ijx1WidXiqjuBFVtawQTi7aalx",
-	"xDgeYjBSRvlG5nvU2j2nhDAG071HzeEcO7Xml1MmVz991PRm8Ey3U3kceR7SWsA3QRVgyH1JgI3qdccu",
-	"ywcz7peG7wJi6BJxD4aLKSuZchNXF7tas31J+JOBmbROvz0Xn90dE84EwIE5eVSJzoIIFSbParUF9ACj",
-	"qM5hbbDEd61KuqfF/0BcYB/tvWvW8KgZVA6xosYK6gVV6HMStieVLJps+p53R49xJ/uL1y1hgsyWqbkd",
-	"SVGE0qUAIsuSZx8VqYf06DfFBeFtUZehkOJBpR9Ufos5NljrErs8GvfnoQfEJatveAM1EqqLZOOdsNdr",
-	"u8oE4RvVFjAjfMtFfo5InYjmeCWk/brBUD6k4DE1odcj9c4eSVuRdTN7OCfTUBwkVMAjrpprkMuq6In/",
-	"z1es3UwjGLRFPW2/eBOBCOl/hHlmK/gMGfLTrvn8EaIAdnfNCXBVSD2CZqPyjBKMrQ2CjkWEguesgFIr",
-	"yVIuXf3COQsLxxJ2WDdm75ew5DFq3M0XPZ05t+AuqZdBVtuh29flod0ls6ybwVAL3wIIlKzJ9aI6rJse",
-	"4TtrSmc3kd8tvs7PrPM12xkSYe6ESxKrM8B88liQvDkSgLTs8SLLPpGUMO9SOw7/4OHyuzylHjcfVKtj",
-	"955LaVsBXbuBWqJF1nPNurTf0Lt+9uXXx6EhOIKiNN9eH4YlhT5gBBRso/jgAOV3+GDg1jsA+5OQmo/i",
-	"nUM/D5TlXLqxNq1Iwz1f1cmxqp2fDahVNJTgTFurQ4a/z0RJ+lMJN1BqGA9C1DiJ9ev8Cls7l7SPMEZH",
-	"BYw7G/BWjknAReLdd0RyfYSKF82o1NoKGX76dESOxRHCWcHNRl9Ydt0zDDwg3KvSdfazNRR3UMIJe4EP",
-	"13jdnOG7hVHlngAAr4Q2VoNrFSreS2weg1LXFpTt5Z6dM6kYmmcnYX7qBCl6XEHjKp73O7a34YYdXT/Y",
-	"7N8Xd92+Dz2U+J0XjUNKdfwm+EwH+RHMGaqWC3wexQ2gPQYya6l/Lf2i5Pbb2CB2F/kWwX/qm8ZlzUu1",
-	"Utke1VEsT2daOBBj5jA00IrEgRP27MzH1KcjyLp5UauMmC7dS4g/uYni0fuOPoAximC3Ju7QkOngZxDs",
-	"Yp+4iRtOs7tb7DKnG2EkREf8gvTKaXbSnEDF02+BWdyf7u4YTHC1w/1XkU2pgBi9OEL7sU2+G2MKfX56",
-	"+t2bt+/Of3xz+S5hphSQUaG/0ATF3LlOeJ4PCrxub6pxjdiJu68HM/vupuFGJSEG0NOjseAGpGTXdWf/",
-	"o5mSTKpd3+Y8/3I0MexwD4arm11C28erbB7a7gcvI45fX/ZmsZST0f7wEtqxZC6ziGy+I2tz06oxjbN2",
-	"0/KosxFrA2UfKvLhdeoN0CGp1WBvoTvWG0wRj0of6uumz8lCQjpApR2aR41eO5ZI47AFQ8UJcantxce3",
-	"sHQ/XiTNbiULIXUBrWTUWHAyUlQsTD4BttYVgtDTQaSJZho74v/j85x+j90oHg1gd6TWIZbUOur1/C3Y",
-	"+UPSGnCtTwFA9ccaDzu30vMbKOl2rNNZrkEinF/mSM+LEd+Yn9ojKX9+/tMVwJolxkRo8+pxRbB9IGGO",
-	"XO0spb0krC5s7hSVEpdQ5Ps7JquPedh6k2s7C8f3xVZ5CYV6QBxs313J790VAoatVZ711Kj2+8RdYnRE",
-	"pheqP6hlWiGr3pRKekXtcnadCXtbNdldO95b3KNj9i71wB0y6m91q/W7Tb08LbuN+71w0L61PhLnHzrS",
-	"h7geSXe8KwthIY1xu33ZvP1piK/GFxCZ8JgBd0mKSp+T2usx0drDGk4wnmaJEg2TOEpIrYWWoRJL/Vdy",
-	"Ja8wd6AwPel3c8kNtYrDX9s5UvrnzltFbrVsyzNM6XdRw3lQH6gMoPfOH9Y2H8Ix3m1/jH01z5lw5kVd",
-	"18Elg/UaUoPHt+V7tgJnf/MrLlrodg2oZQPm696M3nc5wW3eykpvdi0MxZGtV5uELcT1FmXGSN43du2B",
-	"Smho1dJv4ntGihzCBkKEZjWTLRpZ/SKYZ5xvm3TJyc3CRvoWhsUQpgRsXVly2UJvXfi7oYUAW1RxqyYP",
-	"6p+nplb6qPScCaj9evQwKV77VikeAZyCwy69BN8ePZxKPqAidHTTLJqYg8eKqAglSLPsGh2PChLWzLDT",
-	"A6s9uVHz4rKSLxHk+PC+anqlKQkTUlV9c7UPSb0K3IcPnaCpf+6YmNFdlIBq9HFLdZEdtlxcz3FYF6jk",
-	"ndBsVtG+p7wyiv3Bgcx8fs7sU4wz12+wjuetS4ALVoL9+hyhaQhk1T2mbqC8QHmLsbS6E9seTHDt2LFQ",
-	"Yq6IYXvgAzuscKxSfMAph7fHZSUD/CYlgaGY0Be1f/MLlgEU45W7nYNsJt5zcn0aHK8y6swxrd2r70EZ",
-	"8Vk4KurrsPeGwkopz3N0WLrHk7rfMu2O1QepcQ/20AuVB4eMMZCp6dDhY+robU8z7gfsSjZB9Fay28jt",
-	"WGBAanIS5P52XtleY1TfuY/o8DueOELqob7HsuqqI1w5uKgxm66a5MB5CzLrNen64FlG/IYOLaTNRD9i",
-	"6MrhV5eQikJQsZo7hwt25nRRAnkgrFvXu3NTraK4WNPyyhu8jrnAgZx3a3no7JyzxdZwVmIKBWWCO1CM",
-	"X5NJsCpxxIrOBedenrC6DUHCEKTE2o4l/BVTelp58IxS0+33dIqNlfRgaBjeavLrGFECwj61kXT4hhPQ",
-	"PhSScbayVoDvlepfjs2QNkBffqYPse3vyTcPQuX/dBT7aFQVJyVvf8Wdl9MhOO2sz5GcyCrHZJpqxYTR",
-	"kK/n555O4nB8cVpHQ2eDtTPvuuXBO1VmuiUj5vMsTAltGZ5xw4eAugwvTV0JPc+0VJluQBtExYjvkbvu",
-	"6gQOgkPHdD+q7WFGxSFJh2tPmjBrB7J0IOhSYX7LDIZ7UzQa80RSNWEcBCggEGtT1LtiecAhBp/MzwWt",
-	"Apq6KqB1eLHAIQadQy4I6Ky1mwNsFQe70g3PDZcU02M96xkad06//UyzHb2v8bGJSVhHiKpZwH8c4aY5",
-	"8FI/kMd0rFjrrY9ldWCo0afd5xWbG45kw/XmcI/ffvfiybOvnvuUzLXIQ+ZWCkWekIlPZF1x7Ea/3bYw",
-	"kIMsGKWuXSOxaPFFLF//MAgBRzdWRhlUFctC5SLdT9N0sMFZgYozNWSyH7T639ktpYZ/TVgh2hlwCFem",
-	"bjt2BCAOgbHW9BHUfgcbfLBqv8YoDYYNJyMgfugkO6I5pGuLHfHSjF359fd366UbdJptk/JfVFO0vYKr",
-	"Sp6zYCqWjrE5SzzYR3t9TLzWnUisgQFSxXLGiNncVS53uUzunMbme/vG+9iisHHJoNZgU7nVrJyWFRUx",
-	"1vAQErReduXB/Uwk6n639F0B56GFeZte0y0y/Lh96DBeOyQHfXfUWpp1W80lTS/VqIDrLZjutjGe4K+8",
-	"S9r4sGIbhbO0d5kXLSgxrsQNyLhO3xczaiq+47lrHUHXhI1riA4fyDwg6dbGNdIpSqZJI707sqdT5NXm",
-	"4GCrxxQ8o4renGTX2dPDHEQv/bEb4Xcu3hCRatlEvRv9ArH8MJdhREd4IOlztxvW0cWxAAieyrskcbBF",
-	"PVTcJc8W7Y4QaKsuKVK2VU4Byz1OsLW1upi36NCKTqyVkm6w9sBRxwPBKBxKqBDnqS9Q847r6wfMG8ig",
-	"sMwgU3EsRoODtlz2Jk5uuOkRLQa0WUZP+l65VNjJuseGiWPZBsjzxuRWU3W+eM0FZj1ptlLZfqYOPziJ",
-	"Zdy1RllG6ELHyzDlW/DwOdy4aSWIDG3t7wdzDg4pR9hFPPpNAendM9MthdeCborioiGd3Hqtp0piRgde",
-	"06S056tlus2Gvr7DsoJeZFP0t1IYWNbHd8fyoAiYTl1VYs8/ULJCmRLl95oj21zRSdob8QpaurlTakqv",
-	"zLtvgVtXJI7XmzsZGeKdP/s6lqJSy7ZR+Of6nNsCBuRalSmcM+4yWMO+vgGFUDm91VmrstWck2c3QisE",
-	"0HfvitcsOVnQ8Rs6b+FT32x1JKtmlCfqsvkvnn71xfMJ8CO1JOiWeA4wdDcZlpjhnHKDMwUa6+4KrnXv",
-	"rlHm6CJgpf5Gx15QtIe9rKRvJa12sg5yyXYlIJU8JP7JIufG7tlnmukN5HniIMYYZ+gs05quvMN2AV99",
-	"9cXzZLKsak/1e7EVCDmmJLCykvafzdIu2Nl5ZxkUAh7p2TV2sh3x1smd4GajWQk5N+IGmFHxbcOb9j/Y",
-	"/4Nu6v/4jwuGxfqpsoKWjltotoJc7Vx6Uj+mxOSS4ZgM6br7LTP1yb54OKQjbafDcDY4Y0e1i3Hq6dgF",
-	"H71Oepf2SJlDdWPWaciQuIwJt+SU5CH7sjnjSvc7hxFjzmlo5bHtrLX/zdCsyEKk1x+xEHfz9yyHRh5Y",
-	"S1/JnXe81XXQ1E1tW+Rg2vGFVa5SQjJr+ofEZLsdcCY0hHnu1l5nY3SZw4vrvVWPBjboR7FFaPZ5GH5V",
-	"6X0PUGbteRSa5faqQFDBnaSEpRAM+QHLkiZ6Rbrn7xwaRjFhWM71TC1p0Uv2EQDE5g6ztlOL7oUbc3zj",
-	"gS6eIlFz42d22mayQD0trlKL/4loNn/xDgDO3LRIiymE668zraTB891bO8hgXcPobToYVE3qCqKZHD4H",
-	"MNXN6HVNTjikd7j5A3CluLi53XAByomws0FDkh0bteaRXwdk2jfY2eW4u/Oq5ClEm96+BLMDIP2/ULkw",
-	"JKswV8CaZRkDmTWdfFd7lvNKphtq59uvbD8/m2RGhcGjw9hhjjBYiu24IHhunGWp1LqZ0RfjzXqfT4CU",
-	"/DC241l/bCStv4/EnR+i6cy/dCjlQONw238Y1rx3skZbDHTjH/W4B+GPkMEHI3TDirInvzv1//Z6Tseo",
-	"dsxruYryLusaXMtY28JcNJ/YV6A0cDO2CoHLua40Wrx4zUzpEZiqfKDj9tNnZy30wq9a3PosjvmDUzp8",
-	"p6M3lgsJjczoeDBOus35/vg85ihLqxLrsZwmdehkr0uRyPR3zhz3M9w6CQIrJ1z+ldkptgUuOxPocehF",
-	"x30hGfcgl97jIKQ2wKnU3N1S00bw2kyn/SCCWKsi774l7k8s1W7gcL9sn+0X7abpUR+Mrw6OrR1uhTZC",
-	"XjEs2HNbnTCRnf/jb39PEMnT/ouhLmOXN2UjhqR/X9mbGmxYlhpx47oHtJcgshwSPCVcRMmc6Ydtodz9",
-	"Ri41vtczqd7/VI3P3MCrvYnBnL26gdKnjk4qVbpbAzBx5azLiPFH2AbBUSZMkBcz62n25XXyR1eyvcF9",
-	"KNnc1KmG4AEyv+PasI8B1exTq9StUz8gwbG2RlO2s/f2XyQtXh+6qqlzTSRBIRqmfck1PP+yRaV2fTEK",
-	"gT642EZeuGZkidPfqSEZdjXgum7dQVsWdzysRal7UEzsNaOt9m+gLqv2wCoTOMw3ee/Gy6EEZreGepfo",
-	"c5ZzQwlcknF97YoPfXVvMyyTChv8TBxeus5F7eHtpPy1bJ/Ay3ziG8esU6NMTDy8tNTL4FgRNaiVusbn",
-	"khor0Rn6CSQLFwmFXpxcT7mP5SR3wx3hKK/Zc8xZXr96gsPcPdubL/3vFN+W4TZnsumQVTaHrO4mYx6T",
-	"MTnJHnublgAx+BWkt2Wq8lhDb7VlZ3E0cPe7Uu2O+521cI5Ms7qLqpOWivrIxa8GnAXjK3UDib8nUAod",
-	"Ax7bqEBHKD7jUridr3MvuRX2uOugUlgTzF2srYZysVt2UJQ3OpFTerw6RCfdOosW2SQh7Y1116t3EeSx",
-	"mIBAm3Kgc9uPfQERugsRkpZxVnBtgAmDHjzNONuqLcge/eMa9rGGDmtSCYAZuDXnDOeQMNBpwlJT5k/S",
-	"hFUFKj1aMSX74ulPhzs0hOkvDbvY6cfJHqFjME8DH7ImOFuVPL0Go626H1pyjSpjNrCNL95EdZQXrbq4",
-	"eOr60AHHYPW83RQRKJ/AFXVwn7jG3ne6Tu7h5GsZGpOSlFvSKdJDJ+/Zde89GdH68DHnSBsa/icuIqc+",
-	"uwtASOgxf7cU6Z7HdbGFnobhd7nJ6mqiSN6uyHLMmbU2kjxnKHmZKtlvlQCdgkxhngWN31lbyKxlG4nR",
-	"OVfiFqwBVLL60fOWtCH3Q30FH3UDbRHzqplDUJeIJx6PYkXJse58+jJXaSzpnOe9m0Bwf+fvZ0pDFvqg",
-	"IjW8djrYhL5F7UbIazpko1S+tPP1/67zTcWWX8HS0l+yQISc42CCe1rqxiACh/e4F07ljbQ3sin33tIN",
-	"W9NTOmGnq+cJe117+evMtp0qs0N8lcf3/aGv9C7td4kII3rnxMaFlSY8cq2FNpxi7nttYOtIYvD861YV",
-	"03Ln/osaBd/ZtRbGrAmvlHYtRkL/FSebP2GFtG5K6Vyn7DpN9QqTWkrAyoFDykgxh4RgO5dGXYMcSka/",
-	"102UKm2WlW4jn2WqoopvP4Cstqu7vf8x1uAcmQ87CGEECXn1wOMcNtkPuiWDNmLLzUiQt0vQ4REkUeLq",
-	"7mFkuQGp1JOMscR/E97QCBhbf9OOXiSm1tV+eA89OKYSXfENSFczn55tEGuR9sW3jIFtYXpU2iA4exjT",
-	"rAh6dXrF8Ny6q6cUF9XryX98bi2uC4IUYAhClgvdW7Cu2+kMLrHFqk0K/bGVxNQsgUAUowTv968dHAnn",
-	"3d7HpDmP2FFak+BPVE0QN2axrZxaM06ZNij1yeBylrzVD1CjxBDAobwvmk4+g63D3GORYBB+Hp086iD9",
-	"jeTbndo7Ln7E+TxnnGmjCnTO1LZ4wly7/43aQtM3j4kW6uudG76PVJ7+U/Q27z+u1w5r6tEwqrs5IJU0",
-	"LvilVBH2HcSV4DcOAGxqDKlPh59UlVinpbsCbPxz0jk1jzZJhs5F0YKxHoGtpgk8UpAnaBI5SU13u7Ox",
-	"ysBYlKdp/zgW46G3XrrmrfN0Pzm6f/P4xGKJhXdxnO16auM/Hih8P8tAWoJZRkJH1M59MOvvCDZDxe9Q",
-	"Ouw2u+U//vZ3V/WsZAousc2NnzANwFqTTGbjiodier/aQ4KLvnvMmelpdL6aooY+x0+wvj7uM3mSJw8I",
-	"djDYbBGcvvTsrK/p7RGisammO3RgHM2WW1XCsj35/h76hwCqQcvQg4zTYZ3+Xkr74/uaekDolcyFhPMm",
-	"qKUkqpE1fHYGfI1fa753mocwWAWkKTendqLY3wfKJr0ZS945OhTXa/xgchd4FAPuGGJ88empKgE9Je02",
-	"z10qHeDzO9QS1tnRY3nLK65hUqG8NdkO39mTdTs9rzgTJaRGlfsE44dhZrEHhZqaSqyLnO+XEcUmvqAt",
-	"3y9TpcpMSN4XBHWAW1u+Z3SomOWYbkSeYScGxxpqJ7HMnFLJ/SuZMIlH+PZPBY33nXXmeohflVwaHQ+d",
-	"bp1rIIY95xzeeLtX8oLxlQbpAia+kMVuM+1lWGtvKrFIFhvgWQ5aD/r1x4hIquXOReUOZx+zX/7Ctxh8",
-	"ouZhHDchnDs1op+Sd08NRSYduG8CN+nB0rQgjoWkDg4boe3h9UFgVVtYBpi1nTCcMBuGnWSXan0enN2V",
-	"lZeKgGBrSnGvobBGUHEZJxH/2mNV+uE2hclCyA2UwozmNI0d0wiK3lGVTEP583W6vITdE+RT+qdRxZMc",
-	"biAfSqSPyZljDKJ6WoOyvAtW7xwwWcmF9FXV/WaCf40q/l0h9wgVcj8FlNYFftawJBzhqB7p2r7Fvgqu",
-	"0sPv5tTew/vwmN6ueHfPXIB6356xUzFDO6VzdjvbWAUlbNUNfZRBDr2goNH1j7G+h2uKd7CtWwGGxBPd",
-	"8CDL01U+T/B/2R/frfsYj7VyfImzTZjhWMZD021rGKTcGvbdqxffdm7rT0WLtNP0gkKtUQF7IIXyLi61",
-	"UIHpucn676vgLFTB8HqbtjSvCXUiQ8HBlrXzrumWEBwHYapPOnHkhY1S17oPxs9rxC5p40oYxG3XPuEy",
-	"3UB6raqA9Kyg6bRM7e+sfC8VZ0a15RjvqeXkvrK85mKJlLHIpo4Et82eXzUTwAWqUyU5HCf7dvDyHMBY",
-	"hygw1o03vSyZdTGkxrE2gc90ZeVK62WqqtZlHSaUKq2H3WO+N7JV6/Hm4TnbqSrPWK40HOUms1v5vaJU",
-	"v8O8dxTEcQtsevfrJmchkkS4Z8KwFOculWErjD1ZCuMzEVio1k+jqz4FPPGNu2ua7Xhf/H45YgmuZnek",
-	"rbOPpXIcMiyezQG7drPvtioTa+G7Djr8IKzdoJQRgznWXosgyUhoQ6QsDKUFx4udX+DVkWDjUPuShHqn",
-	"7V1QwL1wHDbcdfIdFVyPGISzw+kZ5FEPHU2NwtlnH6Uzxb+bPIx3+n8oHPJHa0ZwdMOBGcVmt7bsAUD8",
-	"RyNbxE14VQ5pPz0W9/Iaip578E4Vhb3mszJLzW8ouj3PHd5nH99tmLf4q55WE3c0bPvM2WDn/XTDHTrm",
-	"0I+1XQlbN3LeQ+6ct35HuzUsve4ccq16Hu8qDWuRIwsImcFtj3N4PaV30jq86tU6Hu3WkFalMPu39sRd",
-	"gLMvE6BaWpPxD3aV3Kjy84TtNiV9ZgUV0CeZe0o2PUU+Jy1hR98cdgL4HMv17ATspgMvMezpJrsxplh8",
-	"+IDZxWsV149f/Pjag99uqtUJe3UD5b7pfWr4NVCG0wbnyV5nsC2UAZnun/wn7H+RfyjhN5ydNfOfPWfp",
-	"hpc8NVDqhG2tfMw8vm+aC5Dm83NrbJI/iHHmGlWxSmZQ/iIxCZxvgV3DnpVgqtKBGVIRgVVzsW8meen9",
-	"NE9KKHK+h4yZsrIG+S+S8KIzVvB9rnhGeRfrStudowgAjrvcCo2VRCfsJ4dHFCzWbOAXualWuBDNOM7K",
-	"rtPPzOpuMpwGvVRkJ7/IX+SLpss7xlcuK8mKUt2Adv0+PVg+ME8Zn2mGRESt56gQh2ZBM/qJ38CmWj35",
-	"xnWV/0MI9Njk0duRhGYrbE9ulKWiX2TwW5oU/ni3SfH4aFgC7q+kD7TZaWC/e1rx525dNfAktV3i2jdv",
-	"dOfSCur5Mg+/Rhego0n8Il3FiKXAuum8NXFwAi6WrdbW2MG2XGClD6ukETmac02i4C8SZKaxsEQCZJpJ",
-	"5VZFHmvuvCr2QK0OgKfQoGTalb2yt6PGigPX0c2e66lLHP1ff9U+PsTtglc5sFRlcMJeoBPM74Yw+hep",
-	"7WRa3QSpUbIP6F8wsbZ/2Etau/xX+/vENys1FUJrPDs7+0V6Fxpm0ArN3v/ik1l/WZyz9//4298/fDj5",
-	"RWL9VAqS/IjUiXMtrDK3eFFYsfHk2cmZv0BanzVlzIsdkckiQOxfPEXhW4DkhVicL744eYrvsTcQCr7T",
-	"DfDcbP4HQxxUS0enLZR8nS3OF38G8x0+QmpLoaSz2J+dnZHMl8ZbznBrToucE3Q83acxoY2NQEJx9prw",
-	"zVvCeXH+86/JQlfbLS/3BAbieaqpm0WJok/YXzzVpCXg3vGcCn75XrfoD600fqXxEqpWi1/tkKdbMKUg",
-	"iPG+PfjBPfJwm4A9Z90oH2ptsE9bqWfRyplutuvHUm3thlWaKpFJD44vHzXuQQq4rH3/D0wAd133BKKx",
-	"woMuRQk7aub7h6/OvmiYGyOI2ucVaKNKSvsmZfzz+N7dPD3FIHQ/8XwvtHlBj4xuYCi6/upKBpptHNJa",
-	"cQT0HES290Weu/K+7QykhZGDuklmHcx0Ap/6G7nRWMolWyEaYBbun0/S7ezh6Xv874dTAwQ0VKgY4BAm",
-	"9GjfpphACEuotQRCqaVjbaoT7PUt7EVsj9Q/apQjhJIbWOZiK7CZ/m+VMnwJtxteaQPZ5xeMMzslhjeD",
-	"lfWIeNs65nfgjpkCUnwLBlOcf36/sOzgdX4nwD0sbKO9Wv0nCQ57OCPgQxI/u2bk00Df+0/YY7mg03Je",
-	"qmw/G+G92haYh0m6+ENS9ztqi9ojOokOAnqbgdJJq2lqYt216uEuieB5Tn0anCalGb/iFNvppXarl7n+",
-	"an0S96VoMOIfaFMvK+liJD1belnJmcRFrR4aF3W093HqNGGMjTrFlrS+QAEO97GsZLCJ7QhIr+j9tuW2",
-	"jjDmbxWgh9hxpottHcGHsbf4xgD3fE3uev92b9LASB+VA9+Q73XCk9hQxQmKB6I5fxp9N9UbCazA7+5N",
-	"d83BYwpTC3aolzMbojp97//9IaCvSEaatQmWWzKUnImbqi1oalLuTQK0pdbWXHHhA/edEVv8qirOg2cN",
-	"5Lmmq/Twpvkz1ER9SNIjR9zsf8m3U2jiJy7MD28fhyiGpVGY435P0ngT+GmSJr6odtIa/AjliBnYO5Lw",
-	"tWxnJQUpjiehU77iMnOFsk6paZ/qC3rgJ1/A8MDn+s+kHQTtaWPKL20sZJbvfG3m/Wnoz9jgKWwiXBUn",
-	"7C3ivqIp2hipGV559CFQ1t+x1GMVkCdw4wGbqh4YTmrHhGgcDEOvGgsN7G2iW5qMz4715G1qIIykMZx3",
-	"/sYm3YqqGdaqREeNa+jlresT9i033Eqy+lcbpa7ZlTIJBfFFummcOACFZkrme8995Nfx2CJN8amkBE+q",
-	"wmptd12Reyghf6xIFX91E9XHj+OlB+KMYIIf2n5s3xvzQZVpHLmfad7xa5hD+UPoJE6kEAGY+eb719j8",
-	"9IS9sbQQnq97ghjkgjnfFr2JPHTiLnJ4A7w0K+D9fIQpxgmmaGy5yM8DiFwJjqsSF/tHrFkh2Ra2mDy3",
-	"Jf+CYg5RIWE79wn6/5CzunwzF8V/V6/s0yT4Zn4PfB3UAz08eb/l+8auccUuQSGXl22B5Bym8zsQtKoR",
-	"paMq6ovKqCAWFDJfI/MdgjLRNNdapYLXIQGsJqmByiHX0OpR1bov9hdk4aHJ4UpT+BXUFRqujyTGiSjw",
-	"7TSsxiXjyB4rIrVrHpqdsBfhdAkNOqj3IFRRx3QnzEPdedDN7vOYj4+OZH4Fmq1gI6h5BS/BdWjAGQqH",
-	"6tbmtUvgmcPxvr+a1j6tYI0ivJSX/naosa7xvHTdjjlmPNbIbA3b1FUTlVGIA+oHCFqDR8sJuxN1eGLk",
-	"hGtpD6p0iK/0TdDJLG7gUqi2ZSi7zg9nY40gjjN+J9RGaPSZC3nlSaIh5r4FOOuvtYR75rk+pKlFdPsI",
-	"1ve7EB2O2DBhJfA6pozueMtq2PXuTne5dlU8cS/xs7MzMrPtYwWp/64zjzcDEvbs7FljiwNq6tIlZ2K8",
-	"N2N/sD/3uUefH0oDa3z8kxltQY3UR7Xc3jYHF9htz86ePdL4byjxzGd4zsAVf4KuUodBY4mkB7c8Nfne",
-	"RyvQePSNeno5Y1OtBkO3GA5+OFWrWr3FeHef08ZObyYrwle1MuG0q43asW2V2iudbVSe6d4Incj06XsD",
-	"t6bflffCsByskv/0WZAIw7AHBMbvrQqBjaSdGeNLby8rmbB3XF8nwZl+C1YLRIugNgRc6pSlZse0F8zV",
-	"46F18bz3zfax5t2kWFlbpO5NsQu0H3I4uAkI15uxRRavbgsus9fZpECVAzudHKcKqnUiXZQe8mp7nf3g",
-	"/Pw9tCgyfYEKE9U1uUZbddqKNtxalVYPwGZz89yBwgUMMVS5WpVwIyg/K+WShiSsMe5g5cyuHfIgSgkY",
-	"3sFI2JtwpW4/nGKZSr9b8Rv79Q/0m6MvqJfq9s5304HG9YbCte0suM80AnBhbyv6yuUrIdDaOeOYuGCt",
-	"KqUKrMpxkaIlYaudsBeRcrpQKab0q4agfS7Vn0PEiSHdbbAT2cRc7Ae6qPFwH/qOxkEG3Ktshc6J+djm",
-	"RXpNeWWVQQZBfTy4K4lAmrY82NPI6uH2wTWmbzCxJiC/kJcs5/TzkRefg8HEWRgpZkZsCcHx0FIrAK6x",
-	"pWSfXQa3RY74Fi67NxqN3BfQNlEmZUI7I++dHbTVC+Hp81iG/x6T0CwDLX5vYcnvCJbiEeyiS+DZE3R8",
-	"OygMuusdNbYbpFwwia2gnMzT04lZmxL4tl/ZkQxjCRgYyHBwQlqhZlvvPyQBNpH91iMZUfaMVYovnDd0",
-	"C1hnSiBpa7Sg6WFMraRqZWxotWdPz5gO3uuNQPSXnTCX29qk6zm/ELlOP9P4VvKQdQ0wu9b7c+av09Lb",
-	"cOOeNBt8RJYb+ty1y4B1KcJaZGh4zpHz9xO/hidVoe1lijHM8ol2248+a9+31S3pgkpca1QIe9ADJBbI",
-	"x7jB/SL0aQaJmBmkIgONXnsoXRZ2KgrhSq8D798JuyTsGPYHBxaVKQmfY1YwcxikSeArzyjHmOw0S3F4",
-	"x1r1qna5ojkVpp7/+dU79o+//f2UPovQE8isaSFwHDU9koHupocNeiYFj57OZzGDzPqVgW+rkq/yPeNp",
-	"CoWZJc5qB7QCkpZMxfsEMISmkDWPeH3s4+R7+t7968Nwtu/dzt/9brJEuTcJvJH5vj+ZmBYxT76Ed64f",
-	"scOOxYY2+gU9cb99HlchaJjHyGVxC+pLUiQ5hERsxBaeqMrMIvgDcB83hlEhXxzGnZxVOqIkH55pCUW+",
-	"77c3L+3X87DPJ+MPxTX90wtaotyAaBJyvMqMXVUi4+i5VBS/o5scE7D3TLmmQy74VhcpWS33KNIKGhz0",
-	"yYv/rpsTPCxlPYaoaPeR6JEYfk9mFhIbtQVKaLZvZ0rWt2qvqEBVsh2niZ/o+aoG4o/qia94uqnvc6G9",
-	"K/PHN2/fsfA9J+w1+TmD6LA3DoQr0CAFcC0gz1yWkzDoTMKkDHrPz1/8emJtiEFVT3/iut5LSn18XBmE",
-	"gz6+tlcVVtA8PTsLfNpkYiaMN6Us3uWUUFqBpaQya+dQtAm04MKaZqdC3ggz4ul57Z45lio+KbcGLaLP",
-	"q4HuabfMGa6PPPdvS8KwBOVcozMgo5QF9GnkQpu25lEABbaSPk82lpXSkj5VZqXZOQy5R2ZWGnv4NqED",
-	"msMiWK9Jx7Q8dcKoJIzOV2/UTiK3XtClkvM9fohF11gc09TcWaYtQMboIM60p+/pH1YRvVHXMKSJ2u/7",
-	"6CUS6hL+0X8XZR1FcAS2+tAU945fW9sGycW9la14em31FWiq2a2WkLAVRZCcvxJuC8ydQtA9+8Ol+2SI",
-	"7MA1KOm9IX4EajPyYPtrBxiS3TTFeSQ3vusYafwiy+z8PlVBbOf2Int075gddlgC232dO4tleNROFotP",
-	"fESpyuzbcjANroUqHRQ6Seo5KtG5KBu4jDrt64q7+gnEYRhhxNP39j+DLrs4NUbEfEEP3lnI//rALD9c",
-	"BeXpZwaPnn1VwlZ7TDgp0Xxq6p1yIa975IG37tpH8F9Fxg082ikkn5KkobU/dh3HdGEzV6mTfR/jkhw+",
-	"9iDZBkqglCT8jGdZCVqj7W50DbrT4Clow/esEFKOX76O50+pswPqeXHK+7N94F+T8HDp/7R09w0m/zcF",
-	"ZUh+W75nmXKEh+l5lrowEcQjUil5wn5yKL45rA3jO2uCGL7XU4murKHU4j6spriYhZOLdHLCRC8M+K+A",
-	"bCM37Z2boar7bNOaEFPA1yyesJ8cjq9L9nPtToLxr5R9Bf12VZnaReaD7Hvn2MOKAn4N8oRdOgh3Z41R",
-	"kUVTkhSpeLC78a/HYo9iRj0aO71yBQ1e93M+NRLVqZISUjsogWiludLOu4r8xalMfd3JR+7wkA8dDFtO",
-	"/6d+6oCaDlIGHbjYBRUeqTXjeW8xyfHQDR0UIonDYQm+G1BIxuW+t8LGo31OOmi/bNc66/eWI+Wn/whJ",
-	"UjWBYOUwCcB+EIe2kxdRnwfJ7xKf+F07du0SHiVZre5iUINpi3YeGm33oJ/gkqDEP0k/gZ3bR/AT2GGH",
-	"ZX4AXj7fObogX9NAjTNEa2NrlWdQnrAXYeMKe6lT7M0lZHOCzYyef819lK9++t7968MwrBw+M0mpKOtn",
-	"P0nL3S1l2Hh38CEzlRa4t3WqQeqeLtQuj45juKQAcZUGJWYlf+8Cs3qMe8vuU/895eCrkh6T4qUgcLlD",
-	"gCxuWNMfkz3FuDh5zuh7LH5iHDNpmcMWC1OBhPaFj0uC1bJaXRBJd62RElbJHLQm2FhkfPyXC7M2OLu8",
-	"HpnwfZ14OATxwsIpmo+VLa5A3mUV78NWjw4zlqq5wxaRCVtB7jo1YsfINT4TdvOLhQkvURX8NK+cSn6c",
-	"AOFlJV/a4x+Ae6v1fY9QN4MR7+CI8fV1Bb5LWG9QihvR1Y/4Zv86fV9WcvhSucPRo3h48JzNRwLce0Mm",
-	"U0Igy44p/V8VwmG7Dce6Q2/9O87y/DrhFBDHsD8AawXa/Q7jX8sR8HH48yVgdMjJ188aijlhl1xohxsS",
-	"3D+YcAUydd+4+rz6V1PoxnB9PaxxvMMn7kU59zfY7SR+p8a6nfojoTwQ1eCBeXwXzMMi3+MOSn+7tzz+",
-	"RAJj2T7vCEbzdy8/7Do+zqVvRx62NHGPZ7zn7ftO2F+cekmYuLGTPxQLHtyg1+uOTv20pgxCHrIDkJOc",
-	"ZQpzAZWEczR1KWeUoBtz4ATq6CYYWlDClaRhKR49jipyDZtHP3lRI4djIf+uVofRO3oFTnfd8qy2xuwP",
-	"P9MMEfp96T71Lrg1F0wDNF3a69bWQb7ref0STGTZcKu3Dyi/iIx9Wd0VRfIT5Rxq4P/Y+fe4ld5gH7Xn",
-	"50UlGR56flySFvM2bMW4t9mokC6hZi9I5VOgUB3KpD597/41qLi/dY3fj6Va97tHUODdSENFV757/WzQ",
-	"ie4AUJ44ABRCz1wFbceDcKDzBhUCUvDu8/ghjaRyzHMcn4wgcdP6OKkabvDhi3g+0rmEIucOaMi99TON",
-	"2ZIgs2VqbpOWCwgbo+CF6Bv9kLXoSa88cLn0cjxe7qfv7X8Gef1Oih0ptQ/O5XaYIRa331/glrx6x9GB",
-	"5pnTt91JHOoITs0+NFIoPo/Nj0pKXMX2fN5eDGGhlaAKkI2eg4jBK6DS/gLIm4igRfZpTj66DOw3IFMB",
-	"WNN/UmcSZkGOP6wNeQ3Z6/WTH1wpETiPg32OVCWsN1KkgrktdOHXooRUSeplt6Q+LIdKD7H0fSlqBoQb",
-	"e9INMfjjiKLQ+P04Il79scFm7Ho+jvScZsPU4Skm1e4jsKDLVuK1zk+9LRJX7BDo7WQEYHaSuIHE48sb",
-	"GDCTQsHaaX3RB3/41Dc882bObqN00I2AGLqGGfbeeaWu7eyqguo/XavVczdjaq5oqHeOCUEeQ5euQwBB",
-	"CEaEFSn3y7KSiYMB7yQcNVAfpu4W2OfYv3Png3ux+gOxlF/MMa6Bs0czM1ABpV7rK2CZA3f6t4113yxa",
-	"FFZGRdDQHDBAtykkQv0mNWPVLRTrjD5WFZO1snEvy0TJkbjGaHbSf8DnpVra+X1eC40Lwlf1uf8I+9y8",
-	"0tkuDr2l00o94te4o1PjU2R8j7D6b7/Gw/Lc20MvRs2BUXY6oOywu38vezmGHQlp1E+NZT1S/b3lOOI7",
-	"aK7HOlm4H1B7QseoyHi+hNp7NzuFIb3w10Hr85ge+/TZ13fJ7/20Yinu4B4jnuJpJPT3JI4YnOvYkZ9V",
-	"1PpzTRqS7E84mawhlo4fRsW5V7+pm4u0Hx70bC0rqfuUO7/8TzV1w8/vI4Vy3OgfR3hPGH1++U0hb+pa",
-	"kWDeETZexA4DHjy50mh+6A0gAkGoQDmOwZqLJloTc2SF/NKV6qfv/T+HXVp3Jd5Gvjy8a8sNNZyGUneC",
-	"mMcv1e4U4steSEK4E/LCQardHU7lFIsVJnQC8CD/1NDkBiRG5PyVGnQDEOagEUBEZtlR5zr15JOTcbin",
-	"D5zy0hosmvjiv3kYYdY/7vyy7FUA8R820PmsH+1/Kv0L6VoADdC/vbXpYtcoTOtbnSjeu2J2XLNdKYwB",
-	"edHih/Bi984gcvO6x5u+t4cgS/+0XDIdgvPsIcaOt81ACHR/vA/FOn2jz884P5XCAALEs2vYrxQvM3JL",
-	"Naj5yjVqOpZxDppnHXZ68uu9Y8enQwLulritNRjGt0peIbjVam9As5CxLnyOCDvrM8PWpdpOhLE/i/dR",
-	"6uSi20k04z7/6qsvnt+phdOXX3/1x+f37uL0GGh8nXOOIt1rU4Lz3zvKmUFDohZlFLwIpK+rEuZWR0IS",
-	"UfKCMuupQHOL0J1W4cVY712oX6clgByk/rf0yNxU/z12COMr5VyiNJMJhK7TUuX5iqfX/U3DPmZ/rVo6",
-	"0r71Rfrdt3PliBRQaiWdr14DIAIiVXYZuLWWU64V42vjbHGrA/t6clI97kI+Oy76Radl2Rlv/ajQU8NV",
-	"5r6FAtyifFJegIssB+x3d2sm9bq7fPXMgeU6u3Md0Czm5RnFtt6ijPZfoCY6cQ/Z2bM7lcA/pky0Y8Vo",
-	"+TtXmINuVEQ7mBun9JBSE/zOd5Sz/+aS2SN1XYoVuXk5Uv4IWQehkF63rcNf+H2Xv9EiHsGB+RpB/41w",
-	"/R/b4a1ObVxSuxJF6Vr3pND4CDB9fMNvoDd7rQf2jwpY7xgtetQAkJ/rY3sS26MPgPfRaTYgPqh/zEAm",
-	"PwhpXK8zN4KKdYdKmoIxHHkwCuM+ONWQr0/pRQPd9vH7T5tGHqXoyJPCIGqoO6R5q43qctG67R2N0qSS",
-	"1BVIlgBGK5BypYrpBNJOoemV/m92ssmt/X3fAcFSHrv/KxYmN/vY7nLUugZctuqyKcIIslann66/TR6l",
-	"yXu8rfuLDny6MB6gvJ20cdDH/Uc/9weCDfOvf2hYIzfOR23CTo2nvjhjmvpV1VoGtkfS6HAJc5vb2Ca9",
-	"NPae/vHhNCu5kP23zLf26zteMl5l+xcshH3kO+kSa60creTcGskN64ZJjk1TKnuuQl59flG3+LdmoOty",
-	"fxwJTYOx/jcRfeJE1HR2bpTmEF+N+pGBzJJGnW0nS3C5Z1tVunzgPsC1KEGZEmDciqWn4lg7XSQ1gmy6",
-	"O5Ra3UNEeXBuzGYhnCHMZlRWSNvrUPZ5TRz+T3QSX5797+e/+8QifyiPoI7V5x8cxqZaYQHGMJzXPXOG",
-	"krulgJ47aBkC9CyhwAJyq+Nfa4daabUur4o5xMudSIFArGqQKzc7MBW2DzaKrchfBdh42WHnBGA5lA1I",
-	"lVP2RwggLzO7ErsKIbFxl6rMctubx/RTkxX3yXof7Pw+Th6TH/3j5DFNGH3+EOYP2Lwg6AEvGWerkktf",
-	"DEJwXU3hLZaEWPobwFqrJT8pE/afgwlK/VQZgVsLEjs/Sbw1v5jhTKZ6FfNkMkWSYzGjw2GnO9x0oH7/",
-	"G4XPIygGNqWqk58cYteRRzuKSeyfXEpllmB1LOyyo2nUupAjV9pX5a1VmbrrWWim+Y0VimSTU6F3Cesa",
-	"eTgQqrW15WQmGrZ9sMGPTnbJpyZmaR8eQ+GtR+NRlvgWsEJzBm6gN4UiDWnC38SVBo8yxT0+XQuXuk2N",
-	"MUaww0FalVY9t8RCrufzn3+1p0XdjYmKqjJfnC82xhT6/PT06bM/npydnJ08Pf/jl19+gUfrXv3e09im",
-	"WqEC2KAG6/BvKrwLPvAqd/ARQs6G7/CYiq3P7ErCF9cBqOBD18Tl1w//fwAAAP//",
+	"7L3vctzG0Td6K1N7TpXj54VISrYVv+SHcyRbiXViR3op5fEH27U1C/RyJ8TOwJgBl/uoWJWryYXlSk5N",
+	"9wwwwA6w2CVIyU7yIRZ3sZh/3T3999cfZqlaF0qCNHp2/mFW8JKvwUCJf72QegPlj1yYH97ZvzPQaSkK",
+	"I5Scnc++UxuWK3nFjGIbLgzjhq2VNhcsgyWvcsOen9n/JeyMKZlvWa7UtT6ZJTNhf/5rBeV2lswkX8Ps",
+	"fGbfMF/rWTLT6QrW3I63VOWam9n5TEjz/MtZMlvzW7Gu1rNz9+bZWkj64CyZmW0B9CxcQTm7S2a3T67U",
+	"E/vxE30tiicKZ87zJ4WyD5Wz8yXPNdwls5fq9q1d+e4iy0qe/1ydnX2Rigz/CwnLhC64SVedL5gq2UaV",
+	"11B2vvArLrhZNQteqNtZMivh10qUkM3OTVlBuPg1v/0e5JVZzc6/blanTSnk1ezuLpl9U5ValbtTlnBr",
+	"5il+ydSSmRWwgl8BW8BSldC3//SDWc8Mvnr6LDaFb91O1JsXWaffrbGLff5lbKTXGawLZUCm27/ANnJO",
+	"8Ov8X//4J+MyY8+es3TFS55aOq7XuwKeQdnMK3jjE/vKg6bzvVgLUy+4s5U5ftl5H5HpsxbRPt0l2rtk",
+	"9gNoza9gaE/X9Mj9tvSykkNjlJW83/vfgdZCDY6h6ZGx4zz76mvcPf/309iw77m+HhrTcH19v4W9h3It",
+	"JM8HR3HP3G+k40Xv2ePJWTtPFHs9IvSvfI2yUWRWHHHJRAbSCLM9iQtGkqH32bg7+1tdKKkB77G3pVrk",
+	"gFNLlTQgkXV5UeQi5XaWpwU98b/+ru2UPwRD/d8lLGfns//rtLkoT+lbferfiyO2F/3jihu2AWnYplTy",
+	"KkHBtLEfGsUyxayQPsG9cy/D+/bKTa0oVQGlETT9RSVyMxc4MbfUhVI5cGkvuTRXGrL5AlJeaYhIRm5g",
+	"jiIJMnsMv1bK8DncrnilDWQzv30/+f1LZrLK89kvB9yfbg6VNCLfncE7w0ujGS+BlbCsNGQMn7RXk7RE",
+	"UNNfxg08MWINo2bVHPkhU1XrIgea2Ycu5dhTRP6Zr1UG0QfWQmv7z51V/rjaMmFYyqVUhi2A2YWeTLK9",
+	"djJICcLAWken5T7gZcm39m/ipciDRamuomz6YqFVXhm4YHZ+bLOCEuyChGZuzdMs5gZK7XY/wjLCaOae",
+	"YKlary3bFKWQRrfmZfBZzexWX0u1kVPM7S4UOT/RFiYN9/lz6BBJs6UNcbTIrMMeOxz7S316avF3SI09",
+	"JZQEr268pMoyQVN+GwgGnHTSkRUZN3x3a9+vgP1/7978lfbNaoQrpa7ZlTInJO3rG/Xsy6+/+uPzZJdu",
+	"wE9m980SBfyyfm/CuMY/uF3FZ5p98/1rtuKaie5wVnjvu8/DI6FJDG/YJegqj0hRr4fORRZljGshsx6i",
+	"xIVVC2bspgnDlqq8YMqsoLT/tES4arFH3/TDKbgBe9fy1up3O4vAHW2LgqELii6UmHhobIRmMybjHDfL",
+	"9jC9K30PeA/F1zp6hevKcC/Vh37wg38uOulZ8KLohNEijsy1/vz+ApLeNXc6fotc73WJRN4XkH8JulrD",
+	"3MncHkawyqNmSiKHc8l4eVWtrZJzA6mxTAHrwmyZkqkV0XiB0HO4JNT3Rt9gZlUCz/qma5WEbK4qE1OK",
+	"OicbrDx8rd/pWWzLwxF2NidKGVUmzKXaRGgj7dU2uGmp37vqT0TBab0A1dlbE335FUgoa57Y0fF33SX2",
+	"nk1FwfPI67rMYnfFLSz8YWvU2Da9tPKvT0QfzsN0NDmJxDbBvpGA0hl4umLuZBMmpCVMUTJVZh2KHBrx",
+	"HUjj7PJdWu3sjZ/RHlHyUsjMKZLtXUiVtNRWzo26hoietFml83/9459OH0Je45JuI/9TvG0NvwbJ1A2U",
+	"CdMATENagplrww1MoskdTGBlJfv4uTW5qG5dyxOpGO7MBdsIs1pBnp0z7jxvn2mWrkSesctKJmyzUhqa",
+	"TRGadEW22KKe6W10SwUgrXX702wJMkWjyL87OLseXnCrau1H0j3FGAV8s4L0+kD9jtMv2tvzLeTiBsqt",
+	"NbGNYjy1y8whuwK2FKU+WOtKnAsr9Fx9tcdxRZ/o2NmBJD/FtbUt4AZKMoSFZiWYqpRkJo3iQ8eD7+3g",
+	"d7io1/Szp893bxDv6pjCwxE/vD5BFpzARLd3ymUKeR6+ruUEUFICiuN5rrTpe6iS4VfB2WWOgqbWNsar",
+	"qr3SNTnyWihyvu3brgFBNKhYEE0JeTVfwMrZC3vlXp+4CPc82DB/TsEadoZN2hTWVlYaUtmliz130jek",
+	"4LRP7QCVrfP3t2Qn7/LHUljJGr0HVFWmcc/FDc8r2K+a0Lv94/UbY8v14YvIHVwCN5DN762g7bM64UZk",
+	"9sqZhuvgVph52nJd/VQT4hHvW5KOQjItz98sZ+c/DfPgn/wv7n5J+vw7aiPRcq5kxlRlGF/g/zNdpSlo",
+	"jNiMnqGqTKrWE21fCVyHmvr93mXK7VwtJ3rbkOZU3pDpOazA4lP4vDH5GNKe3PVaK3dDE/U8+Q4ftkKF",
+	"6+v42ge9K/5nSSNwvebrjjk4o3oXk5DzW3vVkNqQJPkGf32oz67czsuqx70vJI6xq1aVwgAFd0vg60UO",
+	"TEij8BOv2F7U/9IYgQ88VMEIUs3t9dJzU0KhSjKvvIosJIWuV0IbVW53FWRLEvbhJze8lHxtF/lTvUOX",
+	"9MLX7iWdj7/z7+xw0GHaqyVjVXndb0/ojEIR5Ogmk6kqOikMrRjFkbkIRkUsOcoW+OuLH14lLPjj/337",
+	"6tUlU2V9fOevv+34aZ+fHeY5NWqQbr8Fwyl0E3eajuVa+061sMw0SmN7EzyKE05BFHt9fhhPunTP9kmB",
+	"WXsizcuHtiHudPWvPECbDffjcX2vwWT3+1/bwjbgcW23mKZTAs+2JD1LM68kmtD4tyoKesT+M/zG3uOQ",
+	"oQK65II0UXwc/8UXXGZKQsy0Tmav1oXZ7hWgOyt5VZaq/MZpPo2kuuG5yObeTYnxZvro73QD0N7M3afu",
+	"sqi307KcyBfqds7XC3FVqUrXV0X4FLqO55VMlVyKq4o+LHIugxevuAn+8tMg5wDeLXO1nOtUFRA6D4JB",
+	"VCmuhJwvVbkQWYa/KgAfuVHX+ISV1XOpzPyq5JJCuwUXdmPnRanUcr4Weu14wz6GGphbc/g3Xp3hB/XN",
+	"Gn7onaWtz9x2hZ/9WoFGAyT8cMNv2r/EpbQm4URf+2eqvDYlBD+dKzmv7+56A8LnO+91KSetz+wugzat",
+	"z4S8EaY9Rzrm1iRVIdLOrpiVyvAjnudqA+H7g/2v9xjZii9y8B+ilhKQCs+RA+cLN0JNG7WrShuew9yb",
+	"k85ahHIOt0KjH9K5ty155iI14YkKyVMjbiDc8XqXw/n6LxeV3pJHHO0qt/nho3iU6YpLMk3xT3urQ/fD",
+	"rKIEDGhOyqeGBI+6cZoPTMkl3aIhezhOrhcW0jpfwxyv9i4JYbiiGT0ruZAk0pBA6w3Ev5Yunwf/KCsZ",
+	"PlmCFlnFczTfV5Beo5AOJ7Hmt3N7Kngd6XkJPF21iANuC7cUR3rNB25tzQdFCamSJB/ntYg1Ss1zXmJe",
+	"WCV1VViVCrL5GjLB5ygyk9lKadMSIrlYQrpN85DmUl7whcjtQQQvspMNkkmaffMJbyXkfDv3CSb1HWCX",
+	"jlS2s/ZFlV2BCZ/Fq83nTa2VwZ22+ty8kvyGi9yxyqpahMdl6csKo6W9O+u7Xvu/nepe31Gxi+dPga3b",
+	"yYzItWLoVtCYwcQ8uSgJn2lW8G2uOPow23rDyt5zy+V44/k794O7Q0xDvDPmqfcl+7svRQ0+md0IlXM6",
+	"rXAHYztAb2qM4KgPnuFIVlkOXhcJffvX6RUvIYsnDuATuKcUvnjP9bV2IRrmGZWhOwwyZpSKGzBuoNpz",
+	"1J230vi2zE3fyhHMRjpnV8J8ptli6yP8CSrdbnCMJrjUEr+rq2pRk/3AHtKmW+asfa5dkspdxsT6JBoq",
+	"6bxHxzcQvfv1klRltMjqVAx8xWEx1xsoxVJANl9sQ1rau2r83XY8of83jpM6xf/A7CGx3M7L2vHu51hw",
+	"rdsap0/GiQZwdhTIP1udSUdikvx2TivXcde5VToO9JPeQLlo/6Sldzulm+TJ7Ta644MRSHq/n1rSWkPM",
+	"DPiuEVSdzMOtAT06egwaZI8bQa/4s6+eR6xxuOUZpGLNc588sFQl42wpciTktaJsL8mef8l+EC/3J9n4",
+	"eSRu9vXg0ZUDL80C+KFpVpV2lmJPtpDdbQzCpkobZq8PXiY+S5d9yf4iXjKuMScrWJGbV9vPZi2Vk0u+",
+	"+aHO+d7LLKasIIhVLGNVAjjVa4BCBwKPLUu1ZldKyCumZOMFkUpCKAaLUq0Lg3pciWymZCMgrHEhYSTb",
+	"1QfQG0p7WA/8oA+Rx70FzkkVdxZMGfia2FMw4Ebui1EFUal9voTvqsU7w02lYxkNVVS2Nr6KubVdRgqa",
+	"cIfHJR2MfdTaX/rImJ6e+d8nO+sK5hzbOXu97obIgJuqPDTtdynkFZSYMBt93qrNPXGE3oxhvJOmiIWR",
+	"EQiFIn/iiAOhX/RMuCrzeJywSTAepnK3GYnP9PU/pFe3NzOYS3shSXNSra3aPejd0X2sN04Wr7MfGq9j",
+	"mzhEtocumsSIZ3t0Bfuq6OhohO4OTUaovj81XNUK15B0dGrZXW0V9xADOhRENG9RYSa+Sz6eQIaqHOLa",
+	"uP3GZ1gLTRnD/Bp0y4BQawivynVlKp7HTYlc9SRcm5W1i4pqkYs0KHVzWfHGah0ZsAVcCakxSSpun3Wd",
+	"vqpAh0ClnW1eSvxH43bwrsbYbLHMhfyMEWPlT+IGmH1j6xh65Wlz1kHUTqHhj7uShGTYGbumrIYo+un7",
+	"qHgdOvbmu3p/EJ/58ux/x5LoG7YMypZq4c31IF2FJNWoZkRJ/ST2S3waoU1TR7KejopkOZKN6vnG5NGo",
+	"27etiuDheNrXz7/szuMp/jkmLYuONa6aEVWN18ycCHz0EI6f536di2bYpzqLHhHOs6wErQ/VLbp5JfdJ",
+	"U5noDtmn7kx7x3RzVD3DOYHp5eTehNFQuqVUQtQcSVftaAk6t54YKRyTJLfhpfQuz7F0EF3LvrwyT6d0",
+	"fQwQ6jh2vHetx7hZ/wW2l8ocfj8sVdwRyal0iEnF7M10wl4vmVZrwMpIjNlk7vtNYh+SsGHXsMUKPJ5B",
+	"3Pm5VOUVRPSEt1BrBPb1UplwCC636Fq56BkndqdFKm2Hb7S7gT11p9dNCxxmZ7tWZUwsKf41+eaLUas+",
+	"zClq5ROU887kOsUG5HK1u2ioUEYz54gKcBcOMceOSnpFao0owS/qM7YT6yemSvINL2GQmlb8hja2EFJC",
+	"5lOQcKl2hC2YC8YZ7ZqnqxXkdATe4z3qAv4bTccOvlcQ1cZcW3xGDq/Zp2bBIW3tkQrfixuQoFtuW2fl",
+	"w63wryVPem+oxTt9dj2uKttG6WGyjNRlqdZxihsuEHNhrgGnpwaZQcm4MRjfcwUqnQrJaVybJRT5dk45",
+	"VQ+cXfnraF8Fz6HH+10tfBLfrrTZLXO7z1LCLdmRaQfUVgyV0Nk9cXSEA7rXN+tMiIwbmmmX3dWH5zet",
+	"Rd0xnnNTe+lT0Q64jI/1x74DmXVKTJxJ4v/cI5AGXX5ukDcy30bcoj6TI5Awv1ZQUa6RmWP+dFNAAJF6",
+	"gEo2X0YtwEb+jPRNd3Oj2w63TITkPZkl1ODcBNktfriBfcXDO4xOegVvJ36wc++30gEuCOJk6wsOHeKJ",
+	"F4k+zOIuUs003EDJc/Zt7TGO1GpFzJ4c9HytMgzWHu2DeHoWmtVNuY19u1ESdtB3Yq+jk+x1hDw9e/bl",
+	"wY6QIKm/vd11ZmHCKMzLVMnCepdg5C+eJQdcYn8qAZ5YKd9E6Z5TmG6zAsk2pbC6ATrTVGXYZiUMMF1w",
+	"LL7MGOiUF3R4DxPLozzsOSLljDrmJkLeUQXlFsOO917nNOsavBqbzP99HNG6Rfc+rMbgvFnS6kF6u2BW",
+	"cnCjSsqrbxNeBK3NZQqOYih/VXvJH0iXIJtylsyuKpFZ0nc+UsxNteeT+4xnn38UuwDqAPbDkOtUaRqt",
+	"FHb77YDQfz924+qy/9E72KSN+gSNVElTqjz4BlFdKLNWpD1af9Vn+e4pV3QpgqNCt82zQQVhbNvetPP0",
+	"u2F3e2OtXUJHE/f3uRV84f4xlFI3dTlazrWZq8oUlfkI5Us4upPDH2F0IVv5fblKMUuyKqx21HcC/cXA",
+	"VBzxUerAilKlzoAeUj5rQ/uuYTLRk0nokYbURjqcOWGsdoW/QrQS+/c3379mmoss6ovpSel5ud1JCKSM",
+	"xDCaWEvP2AZNlsAzsXKNFNWcRhLy/A6v7ZB/e3aO0kKWj4ocfF8PtFGZrsRNb6ooZncyodkVqtkYDhOa",
+	"kAQ2XLNrKIw/d5BZ3L81ZS7NvsreJc/zBU+v51NWlaLpd1AKRVGqG5FNhU10cLFpnZTr5VaTvR9UFcTj",
+	"35T470sC+nJTohlH9YsPkDEuYHpYfWqHp+q4fmRlDRuEsxuXMEuM44FHI8XVb2S+Ra3dc0oIbjLee9Qc",
+	"zqFTa345ZnL10wdNb4J4VTvBz5HnLq0FfBPUBofclwSIyV537LJ8MON+afg+IIYuEfcgO5mykqn39O8B",
+	"v8KXhD8ZmEnr9Ntz8TUfMeFMsDyYqUv4FCyIW2NKvVZrQA8wiuoclgYL/5eqpHta/E9PQOJg712zhkfN",
+	"q3Q4NjWCWC/USp+TsD2pZNbU2PS8O3qMG9kPaWEJE2Q2T83tnsRlDNtAQalDzrOPitRDevSbkqPwtqiL",
+	"00jxoIIwKsrHzDusgItdHo37MxIMoxKWFW8AiEJ1kWw8jM5KZRIEdVVrwDqRNRf5OeL3IsbrlZD2650I",
+	"X0DB+9SEXo/Ue3skbUXWzezhnExDcZBQAY+4aq5BzquiJytoOgiHZhrBoC3qafvFmwhESP97mGeyMvCQ",
+	"IT/tSnCMsU6XKeRqE3sEzUrlGZUdWBsEHYvYIIKzAkqtJEu5dFVN5ywsJ03YbjWpvV/CQuiocYfuGp4a",
+	"PSD67EuYWi4t5TBkbM2s0cNWkOfqsJyB6aK1D5IGfmhe1ECewrVUGz2cHPHeZUZgXZrPYmztuhXFlE5w",
+	"wcizdI5f1uh147PVg0TgXZ+4S909Jhm3m/RV30wFEI5jkx5Lpas3PTfTpFnw3dont/g6pb0nKyJMN3N5",
+	"tXXSrM+3DfLd90Rnrex4kWWfSBat9zceBhnzcCmxnlIPmw/aHDFWcvyzANJJAp1Ni960HqqUCEMPZ19+",
+	"fRiAjCMoqozodfBYUujDkkGpv7elAkD5HT4Y+Dx38FElpOajuC7RCQZlOZXhoE0rDHPPV3XSUmvPcIMD",
+	"GI2zOLvfKtjh7zNRknJZwg2UGvZHaGpo2fp1foWtnUvaRxijowL2e2J8WpjrKTHeY2F/eGl/5Dwpx6lX",
+	"OMXEe1GJuPtYAm/SvfJxLWT46dM9EjPevoEV3Kz0hRUMW4bxH8TiVrouTbH2+gZKOGEv8OG6mQJn+G5h",
+	"VLkldNYroY1Vh/pSQg8X0IdAiLZFcnu5Z+dMKoZW8klYPDBCXh9Wbb6IF2Xs29twww4u7m7274tjt++u",
+	"hxK/80J4yLaJ3zmf6SBNhYXqWzsvFGTW0sJbmkzJ7bexQewu8jUis9V3mks5lWqhsi1aBYgdwrRwCPPM",
+	"ARyhBokDJ+zZmU9tGA/v7eZFfYxiGnUvIf7oJopH79utAYaKgt0auUNDFpyfQbCLfeImbr9O7vXCZOvR",
+	"tvCoLF565Thz9W0UPd2pthGogTfv3p+/fXP5vsnQNqWADG28aUoDs4rgfebV2IrjXjNGXce1ySHzBq/a",
+	"ww7E7uE7MwbVfse0UNeNITFrr72eytDRvTNRKvXqe7S5EiWNJJ7PUJ1gKTc8V1dVPMX+8DPpqHdhun6f",
+	"PV2rcV7Ul6BVjuZhJjBMbxAaqsA2QuhPmDVOiXEG527mjKXGYkzBkdfBvH4W7knfEXkFKWrNo1ukwZYO",
+	"5V6nANY3/CKJLYjvXJn0LmLSBP0wetp29R/qztntHtXeDeahputKumjE/u2drgXGIcryBCE0p/gOFknY",
+	"4f5WZGNqp/ZqvaEPsk2KK2MKfX56Wov2xIl0hJASmpp8dHRhnueD2lq36+l+x4HT1b4ezA4/zhEQVeMw",
+	"CSs9GGV4QMXrhn/sfzRTkkm1ObIc7Gk0t3gYN8clRX88zJyh7X5wgJq47m3VYks5WVPV1spH4jKLKJZH",
+	"sjY3LfSSOGs3zTQ7G7E0UPb129i9Zr2oHpJaDaorhvS8XymSEN/XT6D3yiYNM+h3MDSPui/CvmRMh1od",
+	"XifY8cReD3wNc/djqzn53UpmQuoCBtSAqgd5zAiTj2iI4O4jejrIVqCZxo74//hc2d9in7NHa92wp14u",
+	"VhixN3Dza7Dzu6Q1EJ4dA63vjzWeutQq8WqalLTzZZwCGSRT+2Xu6aa2J4Tgp/ZIlquf/3hjqWaJfSK0",
+	"efV+K7Z9IKGuX8eUaC8JBRbbhkalxCUU+fbIgqd9gYjeAo3OwvF9sVVeQqEesMOK79vp9+5KUN1vnvWg",
+	"n/SHDl1xTUSmF6o/McK00h560/LpFbX57Hpe9zYBtbt2eFCtR8fsXeqOL3dvWMqttjZ0sUu8Zbf9VhIO",
+	"2rfWR+L83XjjENcj6e7v90com/u43b5s2s6HxFf7FxCZ8D4D7pIUlb5YntdjovXrNVB1PFUfJRr6AUpI",
+	"rYWWoRJLnf1yJa8w/6wwPSncU8kNtYg3VrFzpBKCjbeK3GoROAErDinzZBqnIZWS9d75w9rmQ8QPO4Vx",
+	"5MA5Z8KZF3VtIJcMlktIDR7fmm/ZApz9za+4aOEmN3DpTZsIH7dLZlkvXmhvZVOza2HGAtl6tUnY6uXT",
+	"oswYyZegCyV1H7hbQ6uWfhPfjVzkELamJJzUiWzRyOpnwTzjfNuk3I9uQ7unI3ZYUGdKwKboJZetvgAz",
+	"fze0egsUVdyqyQMMjbHp+T55Z8oihn49epgUr30TPt9bhnJoXIoivj16OJV8QEXo4HasNDEHvBpREUqQ",
+	"Zt41Oh4VfraZYae7antye82Ly0q+xPYZu/dV04VXSRiRPODb9t4l9SpwH+46uSX+uUMC3scoAdXexy3V",
+	"RXbYcnE9x2FdoJJH4SQuoh31eWUU+4ODL/z8nNmnGGeuk3WdjLAsAS5YCfbrcwQ9JPh+95i6gfIC5S0m",
+	"AtQ9frdggmvHjoUSc0EM2wNM3WGFQ5XiHU7ZvT0uKxkERpQEhmJCX9T+zS9YBlDsR3/oHGQz8Z6T69Pg",
+	"eJVRz7dRinDd3Tzis3BU1Ne72UFjpTzP0WHpHk/YBm9N43bH6oPUEhK7M4fKg0NXGsj2d32HYurobRzU",
+	"4yH73Y4QvZXstgg+FHKa2ucF9SOdV7bXGNV37iM6/I4njpB6qO+xrLrqAFcOLmqfTVeNcuC8A5n1mnR9",
+	"EF97/IYOcaqDv4ahK9cZpYRUFIIKnt05XLAzp4sSUJCDu6O2KqtqEUVcHVeb1GA+TQU76bxb811n55TN",
+	"W4eTt1MoqJrIASv9koyC5oqjHnUuOPfyhNUNrhKGQFfWdizh75j52KqlYlTeZL+nU2yspAdDVPJWk1/H",
+	"HiXgHUgToNZ1S6oaTkD7UEjG2cJaAb4Lv385ttlcAX35md7NAbgn3zwIlf/uKPbRqCpOSt7+ijsvx4O7",
+	"21lTpQhZ5ZgJWC2YMBry5fTc00mCii9O62jobLD+8n0XYmKjyky3ZMR0noUxoS3DM274ENij4aWp0TSm",
+	"mZYq0xVog8hK8T1y111TPoSNdjBXmepDmVFxsPvh+sUmzNoBwx8IulSY3zKB4d4AD8Q8kVSRHgeSCwjE",
+	"2hT1rlgeCJKsJuaCVhFmXTzVOrxY4BCDziEXBHTW2s0BtooDJuqG54ZhKeixnvUMjTul336i2e69r/Gx",
+	"kUlYB4iqSQDkHOGmOfBSP5DHdF/B7zsfy+o0OEGfdp9XbGpIqxXXq909fvfdiyfPvnru8yqXIg+ZWykU",
+	"eUImPgt/wTWwVK3XIl4taX/iWtRGs4pjZU27QQjokZ21wzneOqgq5oXKRbodp+lg69wCFWdq9Wk/aHVW",
+	"9nmvSRBWiPacHsImqxvaHgCqRjD/NX0E+CHBBu+s2q8xSoNhK/MIECw6yQ5oO04/iHlp9l359fejUkk6",
+	"KDjJLCu3c+dQaJPyX1UD/LGAq0qes2Aqlo6x7V882Ed7fUi81p1IrCYaqWI+YcRs6mLAYy6To9PYihL4",
+	"ehFrZfSd2rgSCUoGtQabyq1m5bSsqIixhoeQoPW8Kw/uZyJRX+W57zc9DS0MAl0ciHDlb5Hhx+1Du/Ha",
+	"ITno++7X0qzbxDhpuvRHBVwv6EYys+qpqsz4ZM1j0saHFdsoJLK9y7xoQYlxJW5AxnX6vphRgxoSz13r",
+	"CLombFzDPPlA5g5JtzaukU5RMk0a6d2RPZ1a2DYHB1u9T8EzqujNSXY94z1UTvTS33cj/MbFG6Iazpuo",
+	"d6NfIB4s5jLs0REeSPocd8M6ujgURMdTeZckdraoh4q75Nmi3T0E2iqqjNSclmMA1w8TbG2tLuYt2rWi",
+	"E2ulpCusPXDU8UBQPLsSKsQK7AvUvOf6+gHzBjIoLDPIVBwKM+Pgkee9iZMrbnpEiwFt5tGTvlcuVSmu",
+	"RF8iVRwPPeheYkxuNVXni9dcYNaTZguVbSfqHYmTmMdda5RlhC50vAxTvgYPwcaNm1aC3QWs/f1gzsEh",
+	"5ShVRY/6UkB6fGa6pfBa0I1RXDSko5v69lRJTOjAa9rf93w1T9fZ0NdHLCvocjtGfyuFgXl9fEeWB0UA",
+	"2eqqEnv+gZIVypQov9cc2eaKTtLeHq+gpZujUlN6Zd59C9y6InE/WIaTkWHPjGdfx1JUatm2t4VAfc5t",
+	"AQMSO9OdM+4yWJmqjBYZ4hYEFEJYIFZnrcpW23ee3QitsAmLe1e8ZsnJgo7f0HkLn/o2/nuyavbyRI35",
+	"8cXTr754PgKlqZYE3RLPAYbuJsMSM5xTbnCmQFMrNK51765R5ugsYKVfkn2Coj3sZSXZgnDI1UbWQS7Z",
+	"rgSkkofEP1nk3Ng9+0wzvYI8TxxMJeMMnWVa05W323Lmq6++eJ6MllXtqX4v1gJhK5UEVlZYGt4s7YKd",
+	"nXeWQSHgPd1g951sR7x1cie4WWlWQs6NuAFmVHzb8Kb9L/b/oJv6v/7rgiHSSKqsoKXjFpotIFcbl57U",
+	"D4gzumQ4JkO67n7LTH2yLx4O6Ujb8cBIDVblQS3HnHq674KPXie9S3ukzKG65f84dGFcxohbckzykH3Z",
+	"lHGl+53DHmPOaWilOfCi1f43Q7MiC5Fef8BC3M3fsxwaeWAtfSV33vFW10FTn951kYNpxxcWuUoJ8LHp",
+	"QRWT7XbAidAQprlbe52N0WUOL673Vj0Y2KAfCR3be0zD8ItKb3vAlmvPo9Ast1cFAtNuJCUshYD6D1iW",
+	"NNIr0j1/59AwigkzIaIResk+As7i1GHWdmrRvUCvDm9e04WdJWpu/MxO20xmqKfFVWrxPxHN5q/eAcCZ",
+	"mxZpMYVwPdrGlTR4vntnBxmsa9h7mw4GVZO6gmgih89Oq4Nm9LomJxzSO9z8AbhSXNzcbrgA5UTYHach",
+	"yY6NWvPILwMy7RvsDnbY3XlV8hRcjKbTlAjMBoD0/0LlwpCswlwBa5ZlDGR2wVwEwloEOa9kuoJyWNl+",
+	"fjbKjAqDR7uxwxwx/BQ23vY9ny19qmUzoy/sQCPmsmcyd/t2POuPjaT195G480M0Lvu3DqXsaBxu+3fD",
+	"mvdO1miLgW78ox53J/wRMvhghG5YUfbkd4xbqtZzOka1Y17LVZR3WdfgWsZaF+ai+cS+AqWBm7FVCFzO",
+	"daXR4sVrZkyf2VTlER53SSbs6bOzFvTqVy1ufRbH/MEp7b7T0RvLhYRGZnQ8GCfdBq9/fB5zlKVVifVY",
+	"TpPadbLXpUhk+jtnjvsZbp0EgZUTLv/KbBRbA5edCfQ49KLjvpCMe4Re73EQUhvgVGrubqlxI3htptPC",
+	"FhshqCLvviXuTyzVZuBwv2yf7Rets30a9cH46uDY2uFWaCPkFcOCPbfVCRPZ+b/+8c8EYYjtvxjqMnZ5",
+	"YzZiSPr3lb2pwaaXqRE3rgNNewkiyyHBU8JFlMyZftha0N1v5FLjWz2R6v27ap7pBl5sTQzm7NUNlD51",
+	"dFSp0nFNJMWVjCNaco9tEBxlwgR5MbOehpFeJ390Jdsb3LuSzU2daggeIPM7rg37GFDNPrVK3Tr1HRLc",
+	"1xpvzHb23v6zpMXrQ1c1dT+LJChEw7QvuYbnX7ao1K4vRiHQh3XdyAvX0DJx+js1tTQeYtW1f6Itizse",
+	"sEVKfAx7zWir/Ruoy6o9sMoIDluWah2Ll0MJzG4N9b/S5yznhhK4JOP62hUf+ureZlgmFTaJGzm8dN3v",
+	"2sPbSflr2T6Bl/nIN+6zTo0yMfHw0lIvg0NF1KBWinvr1ujP0E8gmblIKPSCfHvKfSwnuRvuAEd5zZ77",
+	"nOX1q0c4zN2zvfnS/0nxbRluUyabDlllU8jqbjLmIRmTo+yxd2kJEINfQXqbpyrC+X+ywuYs3srA/a5U",
+	"m8N+Zy2cA9OsjlF10lJRL9IeAG87C8YX6gYSf0/UzbbGz8yrQAcoPvulcDtf515yK+yT2kGlsCaYu1hb",
+	"TUljt+ygKG90Iqf0eHWITrp1Fi2ySULa29ehtd5FkIdiAgJtyo7ObT/2BUToLkRIWsZZwbVxWO1W++Bs",
+	"rdYge/SPa9jGutEsSSUAZuDWnDOcQ8JApwlLTZk/SRNWFaj0aMWU7IunPx1uLxOmvzTsYqcfJ3uEjsE8",
+	"DXzImuBsUfL0Goy26n5oyTWqjFnBOr54E9VRXrTq4uKp60MHHIPV83ZTRKB8AlfUzn2iycF+1HVyDydf",
+	"y9AYlaTckk6RZhR5z65778kerQ8fc460oeF/5CJy6pO7AISEHvN3TZHuaVwXazA93UuOuMnqaqJI3q7I",
+	"csyZtTaSPGcoeZkq2a+VAJ2CTGGaBe2/s9aQWcs2EqNzrsQ1WAOoZPWj5y1pQ+6Hbr/LcTfQGjGvmjkE",
+	"dYl44vEoVpQc6+7ZL3OVxpLOed67CQT3d/5hojRkoXcqUsNrp4NN6Nucr4S8pkM2SuVzO1//7zrfVKz5",
+	"Fcwt/SUzRMg5DCa4py17DCJweI974VTeSHsjm3LrLV106jtkCEon7HSGPmGvay9/ndm2UeUxPVYm9/2h",
+	"r/SYFu5EhBG9c2R/10oTHrnWQhtOMfetNrB2JDF4/nWrinG5c3+jZvNHu9bCmDXhldKuxUjob5JveAnx",
+	"ns1HdMY9HOXkb3HC/RPWaOummI8EUZMoe4VpNSVg7cIubaaYxULAoXOjrkEOpcPf6y5MlTbzSrex1zJV",
+	"Uc25H0BW68Vx73+MNThX6sMOQihFQl498DjNRd84Jeqe/6CNWHOzJ8zcZanwCJIocXX3MLLcgFTqScZY",
+	"4r8J8WgPHFx/25BeLKiWcrF7Ez44qhOJggYmrJlPzzaIpUj7ImzGwLowPUp1EB7u7+M2umZ5au3ZU4qL",
+	"K/ZkYD63Nt8FgRowhEHLhe4tmdfthAqXWmMVN4Ue4UpicphAKIy9BO/3rx2eCefd3sekOY/YUVqj5E9U",
+	"zxA3p7Erp1oyTrk+KPXJ5HO+BKuhoE6LQYhdeV80vYQGm5e5xyLhKPw8OnnUgr4NcuC7V03BFyKPRnsJ",
+	"afSccaaNKtA9VHsDEmtf2HWt1BqatqNMtHBnPUBIIMKawtsBINN9ta+DwAWDCFeGX4Oct1pVhI6M3pq7",
+	"kZWsdUFYCxyqHjQJ97v/uF47tKtHQ8nuZqFU0rjwm1JF2LYVV4LfOAiysVGsPm1sVF1knRjvSsDxz1Hn",
+	"1DzapDk6J0kLSHsPcDZN4JHCTEGP3VGGgtudlVUG9sWZmu65+6JM9NZL1/t6mv4rBzfa3z+xWGrjMa67",
+	"TU91/seDpe9nGUhLMPNI8OpGXfcI1GPYDBW/XemwWW3m//rHP13dtXL9TBF7EMdPmAZgrUkmk3HFQzG9",
+	"X+0uwUXfvc+d6ml0uqqmhj73n2B9fdxn8iRPHhBuYbDdIzh96dlZX8/wA0RjU8+360I5mC3XqoR5e/K7",
+	"ekS/8yFoWrqT8zqs099LaX98b1cPDL6SuZBw3oTVlEQ1sgbwzoAv8WvNt07zEAbrkDRlB9VOFPv7QNmk",
+	"N2PRPUeX5nKJH4xpC21qd5M7hhhffHqqSkBPSbtLfpdKB/j8iGrGOj97X+b0gmsYVapvTbbdd/bk/Y7P",
+	"bM5ECalR5TbBCGaY2+xhqcYmM+si59t5RLGJL2jNt/NUqTITkveFYR3k15pvGR0q5lmmK5Fn2AvCsYba",
+	"SCx0p2R2/0omTOIxxv1T2IJN2PV666wA3Ierkkuj48HbdbTTPKHfOZc73u6VvGB8oUG6kI0vpbHbTHsZ",
+	"VvubSmDfcJ7loPVgZGEfEUk137i44O7sY/bLX/kaw1/UvozjJoRzp57sYzL/qaXJqAP3behGPViaFsiy",
+	"kNRDYiW0Pbw+EK5qDfMANbcTCBRmxbCX7Vwtz4Ozu7LyUhEUbU0p7jUUWAlqPuMk4l97qEo/3CgxmQm5",
+	"glKYvVlV+45pD47fQbVUQxn8dcK+hM0T5FP6p1HFkxxuIB9K5Y/JmUMMonpag7K8C5fvHDBZyYX0dd39",
+	"ZoJ/jSr+U6P3CDV6PwaU1oWe1jAnJOOoHukaz8W+Cq7S3e+m1N7D+/CQ7rJ4d09cAnvfrrVjUUs7xXt2",
+	"O9toCSWs1Q19lEEOvbCk0fXvY30PGBXvoVs3IwyJJ7rhQZ6pq70e4f+yPz6u/xmPNZN8ibNNmOFYSETT",
+	"bWsYpNwa9t2rF992butPRYu00/SCQi1RAXsghfIYl1qowPTcZP33VXAWqmB4vY1bmteEOpGh4GDL2nnX",
+	"9GsIjoNQ3UedOPLCSqlr3Qck6DVilzZyJQwix2uf8pmuIL1WVUB6VtB0mrb293a+l4ozodpyiPfUcnJf",
+	"YWBzsUQKaWRTyYLbZs+vmghiA9WpkhyOo307eHkOoLxDFJrrxptelsy6KFb70T6BT3Rl5Urreaqq1mUd",
+	"prQqrYfdY747s1Xr8ebhOduoKs9YrjQc5CazW/m9omTD3cx7FMRxC2x8/+0mZyGSxrhlwrAU5y6VYQuM",
+	"PVkK4xMRWKjWj6OrPgU88a3Da5rteF/8fjliCa5md6Sts4+lcuwyLJ7NDrt28//WKhNL4fseOgQjrB6h",
+	"lBGDWd5eiyDJSHhHpCwMJSbHy61f4NWRYOtS+5KEurdtXVDAvXA/cLnrJbxXcD1iEM4OpyeQRz10NDYK",
+	"Z599lN4Y/2kzsbfN8IMhoT9aO4SDWx5MKDa71W0P0EZgb2SLuAmvyiHtp8finl9D0XMPHlXT2Gs+KzPX",
+	"/Iai29Pc4X328XHDvMNf9TS7ONKw7TNng5330w136JBDP9R2JXTfyHkPuXPe+R3tVtH0unPItep5vKs0",
+	"LEWOLCBkBrc9zuHlmO5Ny/CqV8t4tFtDWpXCbN/ZE3cBzr5MgGpuTcY/2FVyo8rPE7ZZlfSZFVRAn2Tu",
+	"Kdl0NfmctIQNfbPbi+BzLBi0E7CbDrzEsKeb7MqYYnZ3h9nFSxXXj1+8fe3hd1fV4oS9uoFy23RfNfwa",
+	"KMNphfNkrzNYF8qATLdP/gLbn+UfSvgVZ2fN/GfPWbriJU8NlDphaysfM48wnOYCpPn83Bqb5A9inLlW",
+	"WaySGZQ/S0wC52tg17BlJZiqdHCKVMZg1Vzs3Eleej/NkxKKnG8hY6asrEH+syTE6owVfJsrnlHexbLS",
+	"ducoAoDjztdCYy3TCfvRISIFizUr+FmuqgUuRDOOs7Lr9DOzupsMp0EvFdnJz/Jn+aLpM4/xlctKsqJU",
+	"N6Bdx1EP1w/MU8ZnmiERUfM7KgWiWdCMfuQ3sKoWT75xfe3/EEJNNnn0diSh2QIbpBtlqehnGfyWJoU/",
+	"3qxSPD4alloHVNIH2uw0sOM+rfhzt64a+pIaP3Ht20e6c2kF9XyhiV+jC9DRJH6WrmbFUmDd9t6aODgB",
+	"F8tWS2vsYGMwsNKHVdKIHM25JlHwZwky01jaIgEyzaRyqyKPNXdeFXugVgfAU2hwOu3KXtnbUWPFgesp",
+	"Z8/11CWO/q+/ax8f4nbBixxYqjI4YS/QCeZ3Qxj9s9R2Mq1+htSq2Qf0L5hY2j/sJa1d/qv9feLbpZoK",
+	"wT2enZ39LL0LDTNohWYffvbJrD/PztmHf/3jn3d3Jz9LrOBKQZIfkXqBLoVV5mYvCis2njw7OfMXSOuz",
+	"ppB6tiEymQU9A2ZPUfgWIHkhZuezL06e4nvsDYSC73QFPDer/8EQB1Xz0WkLJV9ns/PZn8F8h4+Q2lIo",
+	"6Sz2Z2dnJPOl8ZYz3JrTIucEXk/3aUxoYyuSUJy9JoT1lnCenf/0SzLT1XrNyy3BkXieaip3UaLoE/ZX",
+	"TzVpCbh3PKeSY77VLfpDK41fabyEqsXsFzvk6RpMKQjkvG8PfnCPPNwmYNdbN8pdrQ32aSv1LFo50812",
+	"vS3V2m5YpakWmvTg+PJR4x6kgMva9//ABHDsukcQjRUedClK2FA74T98dfZFw9wYQdQ+r0AbVVLaNynj",
+	"n8f37ubpKQah+4nne6HNC3pk7waGouvvrmSg2cYhrRVHQM9BZHtf5LkrMFxPQFoYOajbdNbBTCfwqcOS",
+	"G42lXLIF4hFm4f75JN3OHp5+wP/enRogqKNCxSCPMKFH+0bJBINYQq0lEE4uHWtTnWCvb2EvYnuk/lGj",
+	"HCGU3MA8F2uB7fx/rZThc7hd8UobyD6/YJzZKTG8GaysR8zd1jG/B3fMFJDiazCY4vzTh5llB6/zOwHu",
+	"gWkb7dXqP0lw2MMZAXdJ/OyakU8Dfe8vsMWCRaflvFTZdjLCe7UuMA+TdPGHpO731Ji1R3QSHQT0NgGl",
+	"k1bTVOW6a9UDbhLB85w6RThNSjN+xSm200vtVi9zHd76JO5L0aDUP9CmXlbSxUh6tvSykhOJi1o9NC7q",
+	"aO/j1GnCGBt1ii1pfYECHO5jWclgE9sRkF7R+23LbR1hzF8rQA+x40wX2zqAD2Nv8a0J7vma3HUf7t6k",
+	"gZG+Vw58Q77XEU9iSxcnKB6I5vxp9N1UbySwAr+7N901B48pTC3go17ObIjq9IP/911AX5GMNGsTzNdk",
+	"KDkTN1Vr0NQm3ZsEaEstrbniwgfuOyPW+FVVnAfPGshzTVfp7k3zZ6iJepek9xxxs/8lX4+hiR+5MD+8",
+	"exyiGJZGYY77PUnjTeCnSZr4otpIa/AjmCRmYG9IwteynZUUpDichE75gsvMFco6paZ9qi/ogR99AcMD",
+	"n+vvSTsIGuTGlF/aWMgs3/nazPvT0J+xxVTYxrgqTtg7RJ5FU7QxUjO88uhDoKy/Q6nHKiBP4MZDRlU9",
+	"QKDUEArxQBiGXjUWGtjbRLc0GZ8d68nb1FAcSWM4b/yNTboVVTMsVYmOGtdSzFvXJ+xbbriVZPWvVkpd",
+	"sytlEgrii3TVOHEACs2UzLee+8iv49FNmuJTSQmeVIXV2u66IndXQr6tSBV/dRPVxw/jpQfijGCCd20/",
+	"tu/O+aDKNI7czzTv+TVMofwheBMnUohA3Hzz/Wtsv3rC3lhaCM/XPUEMcsGcb4veRB46cYwcXgEvzQJ4",
+	"Px9hinGCKRprLvLzAKRXguOqxMX+Ee1WSLaGNSbPrcm/oJhDVEjYxn2C/j/krC7fTEXx39Ur+zQJvpnf",
+	"A18H9UAPT97v+Laxa1yxS1DI5WVbIDmH6fwIglY1pnVURX1RGRXEgkLma2S+w3AmmuZaq1TwOiSA1SQ1",
+	"VDrkGlpdslr3xfaCLDw0OVxpCr+CukLDdbLEOBEFvp2G1bhkHNljRaR27UuzE/YinC7hUQf1HoRr6pju",
+	"hHmwPQ/72X0e8/HRkcyvQLMFrAS1z+AluB4ROEPhcOXavHYJPHNI4vdX09qnFaxRhJfy3N8ONdo2npeu",
+	"G0LHjMcaG65hm7pqojIKkUj9AEFz8mg5YXeiDtGMnHAt7UGVDnOWvgl6qcUNXArVtgxl13vibF8risOM",
+	"3xG1ERp95kJeeZJoiLlvAc76ay3hnnmuD2lqEd0+gvX9PsSnIzZMWAm8jimjO96yGvbdO+ou166KJ+4l",
+	"fnZ2Rma2fawg9d/1BvJmQMKenT1rbHFATV265EyM92bsD/bnPvfo811pYI2P35nRFtRIfVTL7V1zcIHd",
+	"9uzs2SON/4YSz3yG5wRc8SfoKnUYNJZIenDLU5NvfbQCjUffKqiXM1bVYjB0i+Hgh1O1qsU7jHf3OW3s",
+	"9CayInxVKxNOu1qpDVtXqb3S2Urlme6N0K2qxWmpfKJh3P9yid9btjqUjR+JK/8CW5rjY9uLfmDM6Isf",
+	"s69j8lk2m5VqUAws89gz2oKZgBZ+4NfAOMZw7WhoVBJhXGDrji36WNhS5bnaYA2M5SfsIJILef2kKvwN",
+	"ZK9pKJnToKKEIzJ9+sHAren3Ab8wLAdrHT59FmRQMWxfgokfVvfEHujO/vU125eVTNh7rq+TQBh8C9Z8",
+	"QFOytiBdzp0Vg46uLpgr5ESz9Hnvm+1jzbtJI7dGbN1WZROozeSpchMQrq1oi0Ve3RZcZq+zURFOh9M7",
+	"OsAZlHlFGoA9pE70OvvBBYh6qFtk+gI1bSqIcz3i6nwnbbjM0LzDhyZSnoSLNGOMe7Eo4UZQYl/KJQ1J",
+	"IHXc4RGaTTtWRpQS3BQOf8SqUAt1e3eK9U398vAb+/UP9JuDReJLdXu0UrOjqr+hOH87ffIzjcht2JaN",
+	"vnKJbojQd864Z2/7FJZzuRDjnED5TtiLSB1maE1R3l5D0D4J788hVMmQ0j/YRG9kEv8D3SV4uA+t3OEg",
+	"A355tkCv1nRs8yK9poTEyiCDoCEXKFlEIE1HKWzHZQ04++AS836YWBICZMhLlnP6+ciLz8Eo9CSMFLM/",
+	"1wT9uWviFwDX2A21z6CH2yJHYBSXFh4NY28LaNu2o1LonXfgvR201cbj6fNYacgWsxctA81+a/Hs7wjP",
+	"5BEM6kvg2ROMmDgMFbrrHTW2e/tcMIldzJzM0+OJWZsS+Lpf2ZEMg1AYUcpwcILooT5xH+6SANTKfush",
+	"sCjtylpTF86NvgZUzghdb4muF3oYc3KpzN0pdE/PmA7e670H6Gg9YS4pusnzdA5F8rl/pvGt5FrtWu52",
+	"rffnzF/G5UXixj1pNviA9EgM1miXOu1yy7XI0GMxRbLoj/wanlSFtpcpBr/LJ9ptPwY7fMtht6QLqo2u",
+	"4UTsQQ+QWCAf456aF6EzPMjgzSAVGWgM90Dp0vdTUQhXsx+4jU/YJYEOsT84lLFMSfgc08mZA69NgiBL",
+	"RsnpZOBbisM71qpXta8e7YawZuHPr96zf/3jn6f0WYSeQGZN94tP0oZ008PeUqOsyKfTuVpAZv3KwLdV",
+	"yRf5lvE0hcJMEqC3A1oBSUsm1AdCpkJTyJpHvD72/eR7+sH96244Tfy483e/Gy1R7k0Cb2S+7c9Cp0VM",
+	"k2jjozIH7LBjsaGNfkFP3G+f96sQNMxjJEG5BfVlt5IcQiI2Yg1PVGUmEfwBKpQbw6iQL3YDls4q3aMk",
+	"755pCUW+HfC/2a+nYZ9PxpGOa/rdC1qi3IBoEvLYy4xdVSLj6PJWFPilmxwz97dMuX5ZLmpbV7dZLfcg",
+	"0go6Y/TJi/+uu1o8LGU9hqhoNyDpkRh+TyYWEiu1BsqEt29nSta3aq+oQFWyHeCLn+j5ou7gENUTX/F0",
+	"Vd/nQntX5ts3796z8D0n7DX5OYO0Am8cCFfZQwrgUkCeufQ4YdCZhNk89J6fvvjlxNoQg6qe/sR1vZeU",
+	"M/u4MggHfXxtryqsoHl6dhb4tMnETBhvaqC8yymhfBRLSWXWTr5pE2jBhTXNToW8EWaPp+e1e+ZQqvik",
+	"3Bq0iD6vBrqn3TInuD7y3L8tCcMSlKyPzoCMcl3Qp5ELbdqaRwEUEU36PNlYj0xL+lSZlWbnwAcfmVlp",
+	"7OHbhA5oCotguSQd0/LUCaNaQjpfvVIbidx6QZdKzrf4IVbrY1VVU6xpmbYAGaODONOefqB/WEX0Rl0P",
+	"RYLx+z56iYS6hH/0P9V8BxEcofQ+NMW9x4CxRHJxb2ULnl5bfQUaGASrJSRsQREk56+E2wKT7hCt0f5w",
+	"7j4ZIjtwnW16b4i3QP1pHmx/7QBDspumOI3kxncdIo1fZBm2s/xEBbGd24vs0b1jdthhCWz3der0p+FR",
+	"O+lPPmMWpSqzb8vBNIAoqnQY+iSpp4Aw4KJscFbqfMEr7gpvEMBjDyOefrD/GXTZxakxIuYLevBoIf/L",
+	"A7P8cPmcp58JPHr2VQlbbDHhpETzqSmUy4W87pEH3rprH8HfiowbeLRTSD4lSUNrf+yErvHCZqoaOUzJ",
+	"4pIcPvYg2QpKoJQk/IxnWQlao+1udJ1H1gBxaMO3rBBS7r98Hc+fUksQ1PPilPdn+8C/J+Hh0n+3dPcN",
+	"Vo00lYhIfmu+ZZlyhIfpeXVioIcyU/KE/ejgn3NYGsY31gQxfKvHEl0xhOvwVsir381183YAxwiBK6dQ",
+	"Mb9RUkJqvP/YyRHYJDSEvYTwH3UVEmYFL3npINf5GsjIzK0osndTc7Z5J/Nz6FjLGlox7ppswAZYSHOR",
+	"zm6Yv4d5HAsgk9dR48YRnqo7/xOpIsaIr2E+YT86XG+Xw+naHwXjXyn7CvrtojK159PnTmydvxYrjPg1",
+	"yBN26Vo6OCObiq6aEsVIBZTdjX8/yfko1vGjSclXrsDJq/TOVUo3cEqMJ5QkUL00V9o5zVFscoKtWHbq",
+	"Ezo85CNCwwbx/6mf2qGmnUxQBzZ4QYWIasl43ltcdjiUSweVTOJwCMnhBhSScbntrbjz6L+jDtov27XS",
+	"+62lvvnpP0LuW00giCRAArAf1KXtu0cU+EHyu8QnftP+eruER8lBrLua1OD6op1eSNs96P65pNYCn6T7",
+	"x87tI7h/7LDDMj9oZjDdObrYbdNQkTNEb2RLlWdQnrAXYSMbe6lTSNXl2XOC0Y2ef819VIZw+sH9624Y",
+	"ZhKfGaVUlPWzn6SG7JYy7JNxcEITVYy4t3WKfOoeT9Q+k45juFIEcdYGJWYlf+sCs3qMe8vuU/895eDs",
+	"kh6T4qUgsMldwDxuWNMvlz3FdAdyiNL3WAzJONk8DmswzPAS2hdCzwlmz2p1QYKEa5WWsErmoDXBSCPj",
+	"479c9LzB3eb1yIT37cTDLqgf1sPRfKxscYAZLll8G7Z+dRjShO4QtoxN2AJy17kVO8gu8Zmwu2cs+nuJ",
+	"quCneeVU8uPEfS8r+dIe/wD8Y63ve8TKCSx6B0+Or68ROVwdQoNa3oiufgRI+9fph7KSw5fKEUeP4uHB",
+	"U3EfCYDzDZlMCYGuO6b0f1UIj+82HMtJvfXvOMvz64hTQFzT/ri6FWj3O4x/L0fAx+HPl4BBPydfP2so",
+	"5oRdcqEdjlBw/2AeHcjUfePKLutfjaEbw/X1sMbxHp+4F+Xc32C3k/iNGut26o+E+kJUgwfm8Z4wvY58",
+	"jxso/e3eCuQQCexL4npPsLq/eflh1/FxLn078rCliXs84T1v33fC/urUS8LIjp38rljwYCe9XneM1aQ1",
+	"ZVAMwA5ATnKWKUzxVBLO0dSlVGCCcs2BE8irm2BoQQlXaYgVlvQ4qsg1jCb95EXdSQDxGTa1Ooze0Stw",
+	"uuuaZ7U1Zn/4mWbYscMjMlAvk1tzwTTUvXb1Sd3qPkhjPq9fgvlJK2719gHlF5HyL6tjUWU/Uc7BVT16",
+	"WQVupTfY99rz06IUDQ89PU5Ri3kbtmLc22xUH5lQ8yek8jHQyA51Vp9+cP8aVNzf0TMHU6373SMo8G6k",
+	"oVo6t9DpoFTdAQS4Nw5NdwFmAw7JLAgHOm9QISAF7z6PH9KeDJ1pjuOTESRuWh8nA8cNPnwRT0c6l1Dk",
+	"3AGPubd+pjEJFmQ2T81t0nIBYaMkvBB94y+yFj3plTsul16Ox8v99IP9zyCvH6XYkVL74Fxuhxlicfv9",
+	"BW7Jq/ccHWieOX0brsSByeDU7EN76v+nsflRSYmr2J7P24shbMQSVAGy0XMQQXwBhNhQAHkTEYvKPs3J",
+	"R5eB/QZkKgChGk7qBNEsKN2ApSGvIXu9fPKDqxAD53Gwz5GqhGVkilQwt4Uu/FqUkCpJvS3n1JdpV+kh",
+	"lr4vRU0AXGRPuiEGfxxRcCG/HwfEqz82hpBdz8eRnuNsmDo8xaTafAQWdElovNb5qddN4mpYAr2djABM",
+	"TBI3kPh+EwYGzKRQsHZa4fTBoT71DRC9mbNZKR10JyGGrmHHvXdeqWs7u6qgsl7XevnczZiarRrqpWVC",
+	"0NfQpeuAXRCSFdFiyu28rGTi2gJ0Eo4aBBdTdw/tc+wf3QnlXqz+QCzlF3OIa+Ds0cwMVEA3qsoztgCW",
+	"Ocyu/9hY902ORmFlVATkzuE9dJvEIvR3UjNW3VK1zuhjVTFaK9vvZRkpORLXKNFO+g/4vFRzO7/Pa6Fx",
+	"QXjLvqQDYeCbVzrbxYHyYFMk2uwev8aRTo1PkfE94vJ//BoPy3Pvdr0YNQdG2WmHsgOS7Gcvx7B7Qhr1",
+	"U/uyHglWwXIc8R0012OdLNwPsD+ig1xkPF8Z772bnXqfXjh893ifHvv02dfH5Pd+WrEUd3CPEU/xNBL6",
+	"exJHDM517MjPKmr9uSYNSfYnnIzWEEvHD3vFuVe/CQNa2g93ejiXldR9yp1f/qeauuHn95FCOW70jyO8",
+	"R4w+vfymkDd1sUkw7wgbsWLHEY+JXWk0P/QKEFgiVKAcx2DNRROtiTmyQn7pSvXTD/6fwy6tY4m3kS8P",
+	"79pyQw2nodSdYabxS7U7B/myF5IQ7oS8cJBqc8SpnGKxwojOIL7pBzU4ugGJETl/pQbdQYTZaQwSkVl2",
+	"1KlOPfnkZBzu6QOnvLQGiya++G8eRpj1jzu9LHsVtPwIG2p91t/9Yyz9C+lagg3Qv7216WLXKEzrW50o",
+	"3rtiNlyzTSmMAXnR4ofwYvfOIHLzusebPti72Fm/Wy4Zj6x69hBjx9voILK9P96HYp2+0adnnB9LYQBx",
+	"/9k1bBeKlxm5pZpmCMo1bjuUcXaa6e12fvPrPbID3C4Bd0vclhoM42slrxCzbLE1oFnIWBc+R4Sd9Zlh",
+	"y1KtR3YnOIv3VevkottJNOM+/+qrL54f1dLty6+/+uPze3d1ewyQxc45RxsYaFOC8987yplAQ6KWhRS8",
+	"CKSvqxLmVkdCElHygjLrqUBzjYisVuHFWO8x1K/TEkAOUv87emRqqv8eOwbyhXIuUZrJCELXaanyfMHT",
+	"6/4mgh+z314tHWnf+iL97tupckQKKLWSzlevARDYkiq7DNxayynXivGlcba41YF9PTmpHseQz4aLftFp",
+	"WXbCWz8q9NRwlbnvjAG3KJ+UF+AiywH7X96aUb0vL189cxjIzu5cBjSLeXlGsbW3KKNtNag3UtxDdvbs",
+	"qBL4x5SJdqwYLX/nCnPQjYpoB1PDz+5SaoLf+Q6T9t9cMnukrmu5IjcvR8rfQ9ZBKKTXbevwF37b5W+0",
+	"iEdwYL7GXg5GuH6w7fBWpzYuqV2JonQdmVJofASYPr7iN9CbvdaD5kgFrEdGix41AOTn+tiexPboA5iM",
+	"dJoNNhPqH1M09RPSuBZ2bgQVa/qVNAVjOPJgFMZ9cKohX57Si/prk17g9582jTxK0ZEnhUEwWHdI01Yb",
+	"1eWidTdDGqVJJakrkCwB7K1AypUqxhNIO4WmV/q/2cgmt/a3fQcES3nsftBYmNzsY7t5VesacNmq86YI",
+	"I8haHX+6/jZBAVBFXGJY1pWgR8sS23lTDkndqirsg0RermsoDMHErxV26sTu+lLV0PSYL48NixsMJfai",
+	"g4ovjMedbydtdBDDKvPWz/2B0OD86x8a1siNMyBa+DSXyTu+bRqFuUg/9gpLXD+xL86YpjZktZaBXa80",
+	"OlzC3OY2tkkvjX2gf9ydZiUXsv+W+dZ+feQl41W2f8NC2Ee+ky6x1srRSs6tkdywbpjk2PQas+cq5NXn",
+	"Fy6cZdAMvFJW7ZWHkdA4dPL/ENEnTkRNp/dGaQ7x1ajNHMgsadTZdrIEl1u2VqXLB+4DXIsSlCkB9lux",
+	"9FQca6eLpEaQTcdDqdWtYZTHXMdsFsIZwmxGZYW0vQ5ln9fE4f9EJ/Hl2f9+/ptPLPKH8gjqWH3+wWGs",
+	"qgUWYAzDed0zZyg5LgX03EHLEE5rCQUWkFsd/1o71EqrdXlVzCFebkQKBGJVg1y52YGpsCu0UWxB/irA",
+	"ftoOOycAy6FsQKqcsj/CvgAysyuxqxAS+7GpyszXvXlMPzZZcZ+s98HO7+PkMfnRP04e04jRpw9h/oA9",
+	"KYLW/pJxtii59MUgBNfVFN5iSYilvwGstVrykzJh/zmYoNRPlRG4tSCx85PEW/OLGc5kqlcxTSZTJDkW",
+	"MzocJL6DwwfEJ96sFD6PoBjYa6xOfnKIXQce7V5MYv/kXCozB6tjYfMkTaPWhRy50r4qb6nK1F3PQjPN",
+	"b6xQJJucCr1LWNbIw4FQra0tJzPRsO2DDX50sks+NTFL+/AYCm89Go+yxLeAFZoTcAO9KRRpSBP+Jq40",
+	"eJQp7vHpWrjUbWqMMYIdDtKqtOq5JRZyPZ//9Is9LWpaTVRUlfnsfLYyptDnp6dPn/3x5Ozk7OTp+R+/",
+	"/PILPFr36g+exlbVAhXABjVYh39T4V3wgVe5g48QcjZ8h8dUbH1mVxK+uA5ABR+63jy/3P3/AQAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

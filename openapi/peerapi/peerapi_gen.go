@@ -312,6 +312,12 @@ type Probe = hub.Probe
 // Receipt hub.Receipt
 type Receipt = hub.Receipt
 
+// Rotation hub.Rotation
+type Rotation = hub.Rotation
+
+// RotationTaken hub.RotationTaken
+type RotationTaken = hub.RotationTaken
+
 // Show hub.PeerShow
 type Show = hub.PeerShow
 
@@ -359,6 +365,9 @@ type PeerStopJSONRequestBody = Stop
 
 // PeerProbeJSONRequestBody defines body for PeerProbe for application/json ContentType.
 type PeerProbeJSONRequestBody = Start
+
+// PeerRotateJSONRequestBody defines body for PeerRotate for application/json ContentType.
+type PeerRotateJSONRequestBody = Rotation
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -474,6 +483,10 @@ type ClientInterface interface {
 
 	// PeerHello Who the peer is, its store, and the contracts and features it offers.
 	//
+	// Who asks says in the headers Wavehub-Contracts and Wavehub-Features what
+	// it offers itself, names with commas between them. On a connection that
+	// shows a former key of the peer the answer proves the present one.
+	//
 	// Corresponds with GET /peer/v1/hello (the `PeerHello` operationId).
 	PeerHello(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -500,6 +513,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /peer/v1/relay (the `PeerRelay` operationId).
 	PeerRelay(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PeerRotateWithBody Take the new key of the hub that calls, which a connection by its former key proves. The same call again changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /peer/v1/rotate (the `PeerRotate` operationId).
+	PeerRotateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PeerRotate Take the new key of the hub that calls, which a connection by its former key proves. The same call again changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /peer/v1/rotate (the `PeerRotate` operationId).
+	PeerRotate(ctx context.Context, body PeerRotateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // PeerStartWithBody Start a worker for the home's Dispatch. 202 while the outcome is unknown.
@@ -602,6 +629,10 @@ func (c *Client) PeerStop(ctx context.Context, dispatch DispatchParam, params *P
 
 // PeerHello Who the peer is, its store, and the contracts and features it offers.
 //
+// Who asks says in the headers Wavehub-Contracts and Wavehub-Features what
+// it offers itself, names with commas between them. On a connection that
+// shows a former key of the peer the answer proves the present one.
+//
 // Corresponds with GET /peer/v1/hello (the `PeerHello` operationId).
 func (c *Client) PeerHello(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPeerHelloRequest(c.Server)
@@ -669,6 +700,40 @@ func (c *Client) PeerProbe(ctx context.Context, body PeerProbeJSONRequestBody, r
 // Corresponds with GET /peer/v1/relay (the `PeerRelay` operationId).
 func (c *Client) PeerRelay(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPeerRelayRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PeerRotateWithBody Take the new key of the hub that calls, which a connection by its former key proves. The same call again changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /peer/v1/rotate (the `PeerRotate` operationId).
+func (c *Client) PeerRotateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPeerRotateRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PeerRotate Take the new key of the hub that calls, which a connection by its former key proves. The same call again changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /peer/v1/rotate (the `PeerRotate` operationId).
+func (c *Client) PeerRotate(ctx context.Context, body PeerRotateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPeerRotateRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1028,6 +1093,46 @@ func NewPeerRelayRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewPeerRotateRequest calls the generic PeerRotate builder with application/json body
+func NewPeerRotateRequest(server string, body PeerRotateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPeerRotateRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPeerRotateRequestWithBody constructs an http.Request for the PeerRotate method, with any body, and a specified content type
+func NewPeerRotateRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/peer/v1/rotate")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -1116,6 +1221,10 @@ type ClientWithResponsesInterface interface {
 
 	// PeerHelloWithResponse Who the peer is, its store, and the contracts and features it offers.
 	//
+	// Who asks says in the headers Wavehub-Contracts and Wavehub-Features what
+	// it offers itself, names with commas between them. On a connection that
+	// shows a former key of the peer the answer proves the present one.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /peer/v1/hello (the `PeerHello` operationId).
@@ -1148,6 +1257,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /peer/v1/relay (the `PeerRelay` operationId).
 	PeerRelayWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PeerRelayResponse, error)
+
+	// PeerRotateWithBodyWithResponse Take the new key of the hub that calls, which a connection by its former key proves. The same call again changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /peer/v1/rotate (the `PeerRotate` operationId).
+	PeerRotateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PeerRotateResponse, error)
+
+	// PeerRotateWithResponse Take the new key of the hub that calls, which a connection by its former key proves. The same call again changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /peer/v1/rotate (the `PeerRotate` operationId).
+	PeerRotateWithResponse(ctx context.Context, body PeerRotateJSONRequestBody, reqEditors ...RequestEditorFn) (*PeerRotateResponse, error)
 }
 
 type PeerStartResponse struct {
@@ -1527,6 +1650,54 @@ func (r PeerRelayResponse) ContentType() string {
 	return ""
 }
 
+type PeerRotateResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RotationTaken
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PeerRotateResponse) GetJSON200() *RotationTaken {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PeerRotateResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PeerRotateResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PeerRotateResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PeerRotateResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PeerRotateResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // PeerStartWithBodyWithResponse Start a worker for the home's Dispatch. 202 while the outcome is unknown.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -1607,6 +1778,10 @@ func (c *ClientWithResponses) PeerStopWithResponse(ctx context.Context, dispatch
 
 // PeerHelloWithResponse Who the peer is, its store, and the contracts and features it offers.
 //
+// Who asks says in the headers Wavehub-Contracts and Wavehub-Features what
+// it offers itself, names with commas between them. On a connection that
+// shows a former key of the peer the answer proves the present one.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /peer/v1/hello (the `PeerHello` operationId).
@@ -1668,6 +1843,32 @@ func (c *ClientWithResponses) PeerRelayWithResponse(ctx context.Context, reqEdit
 		return nil, err
 	}
 	return ParsePeerRelayResponse(rsp)
+}
+
+// PeerRotateWithBodyWithResponse Take the new key of the hub that calls, which a connection by its former key proves. The same call again changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /peer/v1/rotate (the `PeerRotate` operationId).
+func (c *ClientWithResponses) PeerRotateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PeerRotateResponse, error) {
+	rsp, err := c.PeerRotateWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePeerRotateResponse(rsp)
+}
+
+// PeerRotateWithResponse Take the new key of the hub that calls, which a connection by its former key proves. The same call again changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /peer/v1/rotate (the `PeerRotate` operationId).
+func (c *ClientWithResponses) PeerRotateWithResponse(ctx context.Context, body PeerRotateJSONRequestBody, reqEditors ...RequestEditorFn) (*PeerRotateResponse, error) {
+	rsp, err := c.PeerRotate(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePeerRotateResponse(rsp)
 }
 
 // ParsePeerStartResponse parses an HTTP response from a PeerStartWithResponse call
@@ -1933,6 +2134,39 @@ func ParsePeerRelayResponse(rsp *http.Response) (*PeerRelayResponse, error) {
 	return response, nil
 }
 
+// ParsePeerRotateResponse parses an HTTP response from a PeerRotateWithResponse call
+func ParsePeerRotateResponse(rsp *http.Response) (*PeerRotateResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PeerRotateResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RotationTaken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ServerInterface is what a server of this document does, one method for each
 // operation.
 type ServerInterface interface {
@@ -1960,6 +2194,9 @@ type ServerInterface interface {
 	// PeerRelay Websocket of the relay, opened by the home.
 	// (GET /peer/v1/relay)
 	PeerRelay(w http.ResponseWriter, r *http.Request)
+	// PeerRotate Take the new key of the hub that calls, which a connection by its former key proves. The same call again changes nothing.
+	// (POST /peer/v1/rotate)
+	PeerRotate(w http.ResponseWriter, r *http.Request)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -2233,6 +2470,20 @@ func (siw *ServerInterfaceWrapper) PeerRelay(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// PeerRotate operation middleware
+func (siw *ServerInterfaceWrapper) PeerRotate(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PeerRotate(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -2350,6 +2601,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/peer/v1/hello", wrapper.PeerHello)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/peer/v1/rotate", wrapper.PeerRotate)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/peer/v1/pair", wrapper.PeerPair)
 	})
 	r.Group(func(r chi.Router) {
@@ -2379,39 +2633,43 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"zFhfj9u4Ef8qBFsgD1Vs714QFM7TFQ3QoAdkcTm0D0kgjKiRxVuJo5BDe43A370gKcmS197sIb7ePdka",
-	"DofDmR/n31epqO3IoGEn119lBxZaZLTx65/adcCqvgvUQNBGrmUHXMtMGmhRrmXZ88hMWvzitcVSrtl6",
-	"zKRTNbYQ9rXw8BOaDddy/fpVJnnfha2OrTYbeThk8l2JbUeMRu3/jfvxqBqhRHs8bML2MvB9x5mHsNd1",
-	"ZBzGu95ZKhqMt1RkGA2Hv9B1jVbAmsyySxx/+9WRCWvHo/5qsZJr+Zfl0ZjLtOqWd4h2kB1PLdEpq7sg",
-	"Uq7lf2tgsUPDYmfJbBbRGv3eIPpf2DQU/sy31b5YpKXxZlT8ioplJh9ebuhlT5zyjfSXuu3IcvJ3sI/c",
-	"aA6citrlDrZY+2L81YbRGmiWtS+icu89d57Pq5TW7mCDz9Brxnwl5abWDhIsdWhZJxdDxWjzNv6vyLbA",
-	"ci214devjtoGiRu08pBJRSUGVjS+leuPUpstNLrMwW58G/CRjaQIiUwqbx3ZvKcGdHqTjwjNZAu6Kegh",
-	"h7bQG0/eyUw6tFu0Uy7YoOHcG0Wm0hufiF0DZiK4Bp58DWow3WPQgzznVOVOURdsq8g4384PIas32uQV",
-	"2UKXZdzVYWTZ0n3ksNhRbojzjQXDSQnQ4fXknSWq8la7tn/5ga0ib4Y7T78Z3P2MMESMGbFF52CDc1pv",
-	"rinti0cXADcjBjjMCPEqMyXQttpAM99G9p4tTrbmZPLkkKkBpvwnch06d6pNsDI6ntG02Wqe65jcPFOS",
-	"Oq1OrMI1lZEETUM7nMqf2H+0sWOwDEWDA9ExME6gAo1FKPd50Z8wYqNCo6J4x9BgXmKjt2j30bo6vBt8",
-	"0I4DYsG4Hdo8wLPR8WWPHtUGFOstTi0+Wnmq77BYeJeiuCNvFfbGn7JGV6oazAZHzzomi6fE0qdQjUdP",
-	"6RINa95PWPtzjgS2YFIYmz6P/iWPF5tiHVrMGdJLm0EI2473x9NLC9qEZNMDdDRg/KrC/YcP682U06LT",
-	"pYcmMKsa1X1H2swc3sJDHrwSM5PLLYKqZ+DAh66/Sg+9I6G/25HQWVRkSh3fVQW6SYYhyhuwMTp743wX",
-	"wjKWeYulhjyGy0zW5HgWRBpdodqrZoo5BR0UugmOmAgKygZsNrrV6bO3WyTEqzSwz794YsjxQSGWfRB9",
-	"yCPKHt298OUGeco75IcorSWOlmbdYu4NbEE3/VOpfTF1V8BXCEaVb9JWhbpjN3yTZ0VRxr2hnZGfH1UX",
-	"Icsz6Cakj0dLlcamPLtS61R1PFow+MC5orYFU8b0pRnb+Z9He3oCWAv7c98W2e7P7gwxw0+FTpIia27w",
-	"zK7DtBT7mHLnwD1KHA79fFochMxtqcDzVUVa+nZBMfBdqZb4Obn9vE7D4re1OnJeSa8PNe0uGArRxtVn",
-	"2OrIei21Qup5Qq+4/EzFet6raUbdU4pR92y9IusV1Xq7DTlKXQD+jOPbKp6wX0XNoKg21ZkWJHYuZFDU",
-	"vhDg7p2gSoAhrtEK2qIVIBpt7tei9eyhEb/89EHcLH4QO8216LQxWIp73Lvsk0lpX4TUKkIyX/TaLAZt",
-	"FuJtqEaCqBj2RUjATpz0g28EfDJh/wsXJQuwKDQ7QTsjXAcKF+KXGkVBpca0yjWKLTQeo/rTyy8+pXym",
-	"0Ljon1RNVBqtXMsfu5B1Xt4uVsfudEI7RkrZXyXeS/x4905mcovWJSPeBE7q0ECn5Vr+sLiJAoObYgBe",
-	"hl3L7c1yqERSJ9ORi+4M3U20x7tSruX06Uwb+Y/nO9Qjy/Kk/T58HguJf1C5f6In/m29cFLuME8WoW8/",
-	"bcZvVzdXO3SIv2ea74AF2pmIFzuwZfJ2dfv/OP19KiPEUEZEhgp8w5eEjjZaHicKmXS+bSGk8hSCBYhU",
-	"SImKbMR3TS2+cGKY5izE7epW7GrdJPj35YzQblAlTSHOYG/5dfh/CDpu8BIKU2b5bSCcT5sSBmeYWF0P",
-	"iEG/S4AoQjSKUq/gkhglecBZLzwFm0Ad7iwM7Z5j9SWN05eLxu8HNN9p/qwfwX3xqQvsY1zqn+SFQdvN",
-	"6zPDvfOChip/Jke3vpXrm9VqlclWm/7z8XDmktDU2lzS7nb16u/P1i90vXnrZrIeDY1GlW9Xc51XZ3T+",
-	"PQHd+/wCpDvY4BWw/N4kUQN4U5h54UQC5bPw6/pa7KkMFous7wXvnyXjUfe8hLe66pljGXgBETiufzcq",
-	"3ppS4AMobvazkPbCic6SQucEW8Q3AoyAwqHhY9TbIDsBgqktHJPBEwjVw/D7YqwbZtu/mzHTAResmPS7",
-	"RpKgaLpYImqXxZo1DrkyAaaMa+E2FlSwlylFhcDeohOaBVUVWndiug60fdJyd4HhxHA3qeyaX/TDTrOq",
-	"tdkEdzIpatw1royFI3WPPASTfrY8HvImZU3T7AWUpY0wCrkUzFClhBJfpOmPy/p6BoxI865QzYS6+tQs",
-	"w5ThcvwZpgh/cAF8PQinC52B8DsWO/JNKQoUoBR2jOUVXPsfaHQJjAJEHEfHho98cN1eYFWhOk0VcdL3",
-	"JFp/jhx/IrhGlbMIMSxFsR8L7UWydOpoU+7ytgkdOnPn1svl2f5WHj4f/hcAAP//",
+	"zFlRb9s48v8qBP9/oA+n2E52sTh4n/bu9nDFLdCgLW4f2kIYUSOLG4mjkkM7RpHvfiApyZJjp1nE3dun",
+	"RORw+OPMjzPD8RepqO3IoGEn119kBxZaZLTx6x/adcCqvg2jYUAbuZYdcC0zaaBFuZZlLyMzafGz1xZL",
+	"uWbrMZNO1dhCWNfC/S9oNlzL9Q/fZ5L3XVjq2GqzkQ8PmXxdYtsRo1H7f+N+3KpGKNEeNpuIXQW5F+z5",
+	"ENa6jozDeNZbS0WD8ZSKDKPh8C90XaMVsCaz7JLEX35zZMLcYav/t1jJtfy/5cGYyzTrlreIdtAddy3R",
+	"Kau7oFKu5a81sNihYbGzZDaLaI1+bVD9L2waCv/Ml9W+WKSp8WRU/IaKZSbvrzZ01Q9O5cbxK912ZDn5",
+	"O9hHbjQHSUXtcgdbrH0x/tWG0RpolrUvIrg3njvPpyGluVvY4DNwzYQvBG5q7aDBUoeWdXIxVIw2b+P/",
+	"FdkWWK6lNvzD9we0QeMGrXzIpKISgyga38r1B6nNFhpd5mA3vg38yMahSIlMKm8d2bwfDez0Jh8ZmskW",
+	"dFPQfQ5toTeevJOZdGi3aKdSsEHDuTeKTKU3Pg12DZiJ4hp48jXAYLrDgIM851TlTlEXbKvION/ONyGr",
+	"N9rkFdlCl2Vc1WEU2dJdlLDYUW6I840FwwkE6HB78s4SVXmrXdvf/CBWkTfDmaffDO5uNjBEjNlgi87B",
+	"BudjvbmmY589ukC42WCgw2wgHmUGAm2rDTTzZWTv2OJkaU4mTw6ZGmAqf6TXoXPHaIKV0fFsTJut5jnG",
+	"5OYZSOq0OrIK11TGIWga2uFU/8T+o40dg2UoGhwGHQPjhCrQWIRynxf9DiM3KjQqqncMDeYlNnqLdh+t",
+	"q8O9wXvtODAWjNuhzQM9Gx1v9uhRbUCx3uLU4qOVp3iHycK7FMUdeauwN/5UNLpS1WA2OHrWMVk8Hix9",
+	"CtV48JQu0bDm/US03+cwwBZMCmPT69Hf5PFgU65DizlDumkzCmHb8f6we2lBm5BseoKOBoxfVTj/8GG9",
+	"mUpadLr00ARhVaO660ibmcNbuM+DV2JmcrlFUPWMHHjf9UfpqXcY6M92GOgsKjKljveqAt0kwxDlDdgY",
+	"nb1xvgthGcu8xVJDHsNlJmtyPAsija5Q7VUz5ZyCDgrdBEdMFAWwgZuNbnX67O0WB+JRGtjnnz0x5Hiv",
+	"EMs+iN7nkWWPzl74coM8lR3yQ9TWEkdLs24x9wa2oJv+qtS+mLor8CsEo8o3aalC3bEbvsmzoqjjztDO",
+	"yE+PqouQ5Rl0E9LHo6lKY1OenKl1qjoeTRi851xR24IpY/rSjO38n0dr+gGwFvanvi2y3Z9cGWKGnyqd",
+	"JEXW3OCJVQ/TUuxDyp2D9Khx2PTTcXEQMrelAk9XFWnq6wXFIHehWuJtcvtpTMPk11EdJC+FixgSkpPA",
+	"htlnIDuIXhja+xgen8T3vo+gzwU5yF8I6buadmfYhmjj7DMIdxC9FKyQv5/AFaefCayXvRgy6p4CRt2z",
+	"cUXRC8L6eRsSvToTPWYSX4d4JH4RmAGoNtWJd1x8/pFBUftCgLtzgioBhrhGK2iLVoBotLlbi9azh0a8",
+	"/+WduF58J3aaa9FpY7AUd7h32UeTaicR6hMRKqJFj2YxoFmIn0NJF1TFKyVCFePE0aP6RwEfTVj/ykXN",
+	"AiwKzU7QzgjXgcKFeF+jKKjUmGa5RrGFxmOEPz384mMqChQaF/2TSrJKo5Vr+VMXUvfVzWJ1eOJPxg7p",
+	"RvZHiecSP92+lpnconXJiNdBkjo00Gm5lt8trqPC4KaYxZZh1XJ7vRzKufQc7MhFd4YnYrTH61Ku5fTq",
+	"TLshH04/8w8iy6MexsOnsRr7G5X7JxoLv6+hkMA9zDMuW4/HHY2b1fXFNh2S2IkORuAC7Uzkix3EMnmz",
+	"uvkjdn+TajEx1GJRoALf8Dmlo42Wh7ZMJp1vWwj1UArBAkSqRkVFNvK7phZfOTG0xBbiZnUjdrVuEv37",
+	"mlBoN0BJrZwT3Ft+Gf5/CBg3eI6FKbP8PhLOW3aJgzNOrC5HxIDvHCGKEI1SdfFyl8QoyQPPeuUp2ITR",
+	"4czC0O45Vl/S2MI6a/y+y/VC82d9H/OzT0/pPsalR6g80628/uFEh/S0ouGpNNOjW9/K9fVqtcpkq03/",
+	"+bjDdU5peh+eQ3ez+v6vz8a3A81562a6HnXeRsg3qznm1QnM35LQvc/PULqDDV6Ay29MUjWQN4WZV04k",
+	"Uj6Lv66vxZ7KYLHIeil5/ywZj7rnJbzVRfccy8AzjMBx/sWs+NmUAu9BcbOfhbRXTnSWFDon2CL+KMAI",
+	"KBwaPkS9DbITIJjawjEZPKJQPfyC0Me64wKUUt3pYO+ENinXxZ9dnPg1VV1XfyfDFlTYxpTj6D8R2Ft0",
+	"YlcDfzSaBVVVWKbZYVNlsRJ1qVKNvQsnCuQdYtykXYg3RoBQZAyqVI5GPa6mXThPiBNoQwk6XJVY/IV/",
+	"UgcyWCZkgThlMRolHD+WnI+vxPAzyDejTNrgDFeSFy6RCulgC+2yWJnHfmgWnRPm1Mxd1eCm0UFHBOlA",
+	"2ydz4W0QODLcdSou5wd9t9Osam02wTVMihp3iSNj4UjdIY88SD9DjJv8mGoD0+wFlKWNlyVUDGCGWiyy",
+	"KDUKXdZXbWBEao2Gmi28Ho7NMjSkzkfZoeH0Py7zL0fhdKATFH7NYke+KUWBApTCjrG8gGv/A40ugVGA",
+	"iL9cxGBBPrhuL7CqUB0nxNgUfpKtb6PEn4iuEXIWKYalKPbjc+L4aMTAX2Hc2yTzbSg39gP/YNbNW3xn",
+	"Ami4wfFWazf0PUx4f7zYX2HX6BKDu2m2qX2RNlTQNClqqHqesIp9DL+TTJVSUmqQOGgxLhawAW1E+s3J",
+	"CUMcSLdIJ01dm1SfedvItayZO7deLk/2cOTDp4f/BgAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
