@@ -183,11 +183,16 @@ func (s *Service) Unaware(ctx context.Context) (ps []hub.Peer, err error) {
 	return ps, err
 }
 
-func (s *Service) unawareOf(rx store.PeerReader, own keystore.Identity) ([]hub.Peer, error) {
+type unawareRx interface {
+	PeerList() ([]hub.Peer, error)
+	Now() hub.Micros
+}
+
+func (s *Service) unawareOf(rx unawareRx, own keystore.Identity) ([]hub.Peer, error) {
 	all, err := rx.PeerList()
 	out := []hub.Peer{}
 	for _, p := range all {
-		if lapse(p, s.cfg.Now()).State.Trusted() && s.knows(p) != own.Fingerprint {
+		if lapse(p, rx.Now()).State.Trusted() && s.knows(p) != own.Fingerprint {
 			out = append(out, p)
 		}
 	}
