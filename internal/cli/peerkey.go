@@ -62,7 +62,6 @@ func (a *app) peerRotate() *cobra.Command {
 	}, isMutation)
 	cmd.Flags().StringArrayVar(&in.Forget, "forget", nil, "peer that is not waited for any more; may be repeated")
 	cmd.Flags().BoolVar(&in.Force, "force", false, "wait for no peer")
-	cmd.MarkFlagsMutuallyExclusive("forget", "force")
 	cmd.RunE = verb[client.KeyRotation]{
 		call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.KeyRotation, error) {
 			return s.RotateKey(ctx, in, opts...)

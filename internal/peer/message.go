@@ -208,7 +208,7 @@ func receiveProof(ctx context.Context, m messenger, kind string, want []byte) er
 
 var errMismatch = &hub.Error{
 	Code: hub.CodePairingProofMismatch, Message: "the pairing proof does not match",
-	Hint: "the code is wrong, or something sits between the two hubs; make a new invite and compare the fingerprints",
+	Hint: "the code is wrong, or of before a rotation of the inviter's key, or something sits between the two hubs; make a new invite and compare the fingerprints",
 }
 
 func fingerprintOf(spki []byte) string { return keystore.Fingerprint(spki) }

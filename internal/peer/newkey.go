@@ -183,13 +183,12 @@ func (s *Service) Unaware(ctx context.Context) (ps []hub.Peer, err error) {
 	return ps, err
 }
 
-// datedPeers are the peers at one instant.
-type datedPeers interface {
-	store.PeerReader
+type unawareRx interface {
+	PeerList() ([]hub.Peer, error)
 	Now() hub.Micros
 }
 
-func (s *Service) unawareOf(rx datedPeers, own keystore.Identity) ([]hub.Peer, error) {
+func (s *Service) unawareOf(rx unawareRx, own keystore.Identity) ([]hub.Peer, error) {
 	all, err := rx.PeerList()
 	out := []hub.Peer{}
 	for _, p := range all {

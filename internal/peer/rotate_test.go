@@ -163,6 +163,9 @@ func TestAcceptance_F09_AForgottenPeerSeesAnotherKey(t *testing.T) {
 			if stageOf(home.reaches()) != "" || worker.requests() != seen {
 				t.Errorf("%d requests reached the new key: %v", worker.requests()-seen, err)
 			}
+			gone := home.only()
+			gone.State = hub.PeerRemoved
+			home.edit(gone)
 			inv := worker.invite(InviteInput{})
 			joined, err := home.join(JoinInput{Name: "box", URL: worker.url, Code: *inv.Code})
 			if err != nil || joined.Peer.ID != id {
@@ -225,7 +228,7 @@ func TestARotatedHubPairs(t *testing.T) {
 		t.Errorf("the invite shows %s", inv.Fingerprint)
 	}
 	_, err = b.join(JoinInput{Name: "box", URL: a.url, Code: *stale.Code})
-	wantCode(t, "while another is open", err, hub.CodeInviteExpired)
+	wantCode(t, "while another is open", err, hub.CodePairingProofMismatch)
 	if _, err := b.join(JoinInput{Name: "box", URL: a.url, Code: *inv.Code}); err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +296,7 @@ func TestAStolenFormerKeyProvesNothing(t *testing.T) {
 	inv := thief.invite(InviteInput{})
 	home.readdress(thief.url)
 	wantCode(t, "at the worker's address", home.reaches(), hub.CodePeerChanged)
-	_, err = home.join(JoinInput{Name: "box", URL: thief.url, Code: *inv.Code})
+	_, err = home.join(JoinInput{Name: "other", URL: thief.url, Code: *inv.Code})
 	wantCode(t, "pairing under the same lineage", err, hub.CodePeerChanged)
 	if p := home.only(); p.Fingerprint != pinned.Fingerprint || p.ID != pinned.ID {
 		t.Errorf("the pin is %s", p.Fingerprint)
