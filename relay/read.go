@@ -20,6 +20,7 @@ func (l *link) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		l.doubt.heard.Add(1)
 		f, err := wire.Decode(raw)
 		if err != nil {
 			return protocolf("%v", err)

@@ -70,6 +70,13 @@ type Peer struct {
 	StoreEpoch  int64     `json:"store_epoch"`
 	CreatedAt   Micros    `json:"created_at"`
 
+	// Reverse is this side's own choice: it serves the peer, and keeps streams
+	// parked there over which the peer reaches it.
+	Reverse bool `json:"reverse"`
+	// Parks tells that the peer has parked streams here: a connection to it
+	// waits for the next one.
+	Parks bool `json:"-"`
+
 	// Confirm is what an inviter still needs to complete a pairing whose
 	// last message was lost: the expiry of that window, 0 when complete.
 	ConfirmUntil Micros `json:"-"`

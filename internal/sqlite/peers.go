@@ -6,7 +6,7 @@ import (
 
 const (
 	peerCols = "id, name, lineage, fingerprint, addresses, role, grants, state, store_id, store_epoch, " +
-		"created_at, confirm_until, condition"
+		"created_at, confirm_until, condition, reverse, parks"
 	peerQuery       = `SELECT ` + peerCols + ` FROM peers WHERE id = ?`
 	peerByName      = `SELECT ` + peerCols + ` FROM peers WHERE name = ? AND state <> 'removed'`
 	peerFingerprint = `SELECT ` + peerCols + ` FROM peers WHERE fingerprint = ?`
@@ -20,12 +20,12 @@ var (
 
 func scanPeer(s scanner, p *hub.Peer) error {
 	return s.Scan(&p.ID, &p.Name, &p.Lineage, &p.Fingerprint, fromJSON{&p.Addresses}, &p.Role, fromJSON{&p.Grants},
-		&p.State, &p.StoreID, &p.StoreEpoch, &p.CreatedAt, &p.ConfirmUntil, &p.Condition)
+		&p.State, &p.StoreID, &p.StoreEpoch, &p.CreatedAt, &p.ConfirmUntil, &p.Condition, &p.Reverse, &p.Parks)
 }
 
 func peerArgs(p hub.Peer) []any {
 	return []any{p.ID, p.Name, p.Lineage, p.Fingerprint, asJSON{p.Addresses}, p.Role, asJSON{p.Grants},
-		p.State, p.StoreID, p.StoreEpoch, p.CreatedAt, p.ConfirmUntil, p.Condition}
+		p.State, p.StoreID, p.StoreEpoch, p.CreatedAt, p.ConfirmUntil, p.Condition, p.Reverse, p.Parks}
 }
 
 func noPeer(what string) error { return hub.Errorf(hub.CodePeerNotFound, "there is no peer %s", what) }
