@@ -54,3 +54,11 @@ func (c *Client) Peer(ctx context.Context, peer string, opts ...Option) (*api.Pe
 		return c.api.GetPeer(ctx, peer)
 	})
 }
+
+// SetPeerReverse says whether the hub keeps streams parked at a home, over
+// which the home reaches it.
+func (c *Client) SetPeerReverse(ctx context.Context, peer string, on bool, opts ...Option) (*api.PeerResult, error) {
+	return mutate[api.PeerResult](ctx, c, 0, opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.SetPeerReverse(ctx, peer, &api.SetPeerReverseParams{IdempotencyKey: key}, api.PeerReverse{Reverse: on})
+	})
+}

@@ -76,7 +76,7 @@ func peerOf(p hub.Peer) api.Peer {
 	return api.Peer{
 		PeerId: string(p.ID), Name: p.Name, HubId: p.Lineage, Fingerprint: p.Fingerprint, Addresses: texts(p.Addresses),
 		Role: api.PeerRole(p.Role), Grants: grantsOf(p.Grants), State: api.PeerState(p.State), StoreId: p.StoreID,
-		StoreEpoch: p.StoreEpoch, CreatedAt: at(p.CreatedAt),
+		StoreEpoch: p.StoreEpoch, CreatedAt: at(p.CreatedAt), Reverse: p.Reverse,
 	}
 }
 
@@ -87,6 +87,7 @@ func peerResult(j Joined) api.PeerResult {
 func peerDetail(p hub.Peer, l Link) api.PeerDetail {
 	out := api.PeerDetail{Peer: peerOf(p)}
 	out.Link.State, out.Link.Transport = api.PeerDetailLinkState(l.State), api.PeerDetailLinkTransport(l.Transport)
+	out.Link.Parked = l.Parked
 	out.Link.Stage, out.Link.LastError, out.Link.ConnectedAt = null(l.Stage), null(l.LastError), maybeAt(l.ConnectedAt)
 	return out
 }

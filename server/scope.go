@@ -116,12 +116,15 @@ var apiScopes = map[string]kinds{
 	"listPeers":    reads,
 	"getPeer":      reads,
 	"createInvite": operator,
+
+	"setPeerReverse": operator,
 }
 
 var peerScopes = map[string]kinds{
 	"peerHello":  peer,
 	"peerPair":   peer | strangers,
 	"peerRelay":  peer,
+	"peerPark":   peer,
 	"peerProbe":  peer,
 	"peerStart":  peer,
 	"peerShow":   peer,

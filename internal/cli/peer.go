@@ -16,7 +16,7 @@ import (
 func (a *app) peerCommand() *cobra.Command {
 	return group("peer", "Pair with other hubs and show them",
 		"wavehub peer list",
-		a.peerInvite(), a.peerAdd(), a.peerList(), a.peerShow())
+		a.peerInvite(), a.peerAdd(), a.peerList(), a.peerShow(), a.peerReverse())
 }
 
 func (a *app) peerInvite() *cobra.Command {
@@ -75,7 +75,7 @@ func (a *app) peerAdd() *cobra.Command {
 	}, isMutation)
 	flags := cmd.Flags()
 	flags.StringVar(&file, "code-file", "", "file with the pairing code (- for stdin)")
-	flags.BoolVar(&in.Serve, "serve", false, "this hub becomes the worker side")
+	flags.BoolVar(&in.Serve, "serve", false, "this hub becomes the worker side, and its home reaches it over connections that it opens")
 	flags.StringArrayVar(&in.AllowRepos, "allow-repo", nil, "with --serve or --mutual: folder below which the peer may start workers; may be repeated")
 	flags.BoolVar(&in.Mutual, "mutual", false, "both hubs may start workers on the other")
 	flags.IntVar(&in.MaxWorkers, "max-workers", 0, "how many workers the peer may have at once (0: no limit)")
@@ -155,7 +155,10 @@ func (a *app) peerShow() *cobra.Command {
 			},
 			human: func(p *printer, out *client.PeerDetail) {
 				printPeer(p, out.Peer)
-				p.line("  link %s since %s, stage %s", string(out.Link.State), or(out.Link.ConnectedAt, "never"), or(out.Link.Stage, "none"))
+				p.line("  link %s, %s, since %s, stage %s", string(out.Link.State), string(out.Link.Transport), or(out.Link.ConnectedAt, "never"), or(out.Link.Stage, "none"))
+				if out.Peer.Reverse {
+					p.line("  %d connections of this hub wait there", out.Link.Parked)
+				}
 				if out.Link.LastError != nil {
 					p.line("  last error: %s", *out.Link.LastError)
 				}
@@ -169,5 +172,8 @@ func printPeer(p *printer, peer client.Peer) {
 	p.line("  fingerprint: %s", peer.Fingerprint)
 	for _, repo := range peer.Grants.Repos {
 		p.line("  may use: %s", repo)
+	}
+	if peer.Reverse {
+		p.line("  reached over connections that this hub opens (reverse)")
 	}
 }

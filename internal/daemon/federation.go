@@ -22,8 +22,11 @@ type federation struct {
 	peers  *peer.Service
 	links  *peer.Links
 	client *peer.Client
-	home   *relay.Home // relays that this hub dials, as home
-	desk   *relay.Desk // relays that homes open, with this hub as owner
+	home   *relay.Home  // relays that this hub dials, as home
+	desk   *relay.Desk  // relays that homes open, with this hub as owner
+	lot    *peer.Lot    // streams that worker hubs have parked here
+	parker *peer.Parker // streams that this hub parks at homes
+	relays *relay.Session
 	log    *slog.Logger
 }
 
@@ -61,12 +64,11 @@ func (f feed) Subscribe(id hub.PeerID) (<-chan struct{}, func()) {
 	return f.bus.Subscribe(string(hub.TopicRelay), string(id))
 }
 
-func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), meter *metrics.Metrics, log *slog.Logger) (*federation, error) {
-	links, err := peer.NewLinks(peer.LinksConfig{Identity: h.identity, Peers: peers})
-	if err != nil {
+func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), adopt adopter, meter *metrics.Metrics, log *slog.Logger) (*federation, error) {
+	f := &federation{peers: peers, log: log}
+	if err := f.link(h, adopt); err != nil {
 		return nil, err
 	}
-	f := &federation{peers: peers, links: links, client: peer.NewClient(links), log: log}
 	session, err := relay.NewSession(relay.Config{
 		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce,
 		Check: func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
@@ -76,10 +78,11 @@ func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, non
 	if err != nil {
 		return nil, err
 	}
+	f.relays = session
 	if f.desk, err = relay.NewDesk(session); err != nil {
 		return nil, err
 	}
-	f.home, err = relay.NewHome(relay.HomeConfig{Session: session, Links: links, Changed: changed})
+	f.home, err = relay.NewHome(relay.HomeConfig{Session: session, Links: f.links, Changed: changed})
 	return f, err
 }
 
@@ -114,7 +117,9 @@ func (f *federation) refresh(ctx context.Context) error {
 			f.home.Remove(p.ID)
 			f.desk.Drop(p.ID)
 			f.links.Drop(p.ID)
+			f.lot.Drop(p.ID)
 		}
+		f.parkAt(p)
 	}
 	return nil
 }

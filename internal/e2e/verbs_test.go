@@ -18,7 +18,7 @@ var verbs = map[string][]string{
 	"task create": {}, "task list": {"x"}, "task show": {}, "task update": {}, "task cancel": {}, "worker start": {}, "worker list": {"x"}, "worker show": {},
 	"worker read": {}, "worker wait": {}, "worker stop": {}, "worker abandon": {}, "send": {}, "done": {}, "ask": {}, "check": {"x"}, "reply": {},
 	"message show": {}, "question list": {"x"}, "progress": {}, "config set": {"log_level"},
-	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
+	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {}, "peer reverse": {"x", "sideways"},
 	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "worktree create": {}, "worktree show": {}, "worktree remove": {},
 	"terminal create": {"x"}, "terminal list": {"x"}, "terminal show": {}, "terminal read": {}, "terminal send": {}, "terminal wait": {}, "terminal close": {}, "serve": {"x"}, "config show": {"x"}, "config path": {},
 	"dispatch": {}, "worker-identity register": {}, "worker-identity list": {"x"}, "worker-identity drain": {}, "worker-identity revoke": {},

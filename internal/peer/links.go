@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"time"
 
@@ -67,11 +68,14 @@ type LinksConfig struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Timeout bounds each stage of connecting; 10 s when 0.
 	Timeout time.Duration
+	// Lot holds the streams that peers have parked here; nil: there are none.
+	Lot *Lot
 }
 
-// Links connects to peers directly: one transport per peer, no proxies, no
-// redirects. Every connection has passed pin, lineage, store and contract
-// before a request goes over it. It is safe for concurrent use.
+// Links connects to peers, over streams that they have parked or directly: one
+// http.Transport per peer, no proxies, no redirects. Every connection has
+// passed pin, lineage, store and contract before a request goes over it. It is
+// safe for concurrent use.
 type Links struct {
 	cfg  LinksConfig
 	dial dialer
@@ -85,17 +89,22 @@ func NewLinks(cfg LinksConfig) (*Links, error) {
 	if cfg.Identity.Cert.Leaf == nil || cfg.Peers == nil {
 		return nil, errors.New("peer: Links needs Identity and Peers")
 	}
+	if cfg.Lot == nil {
+		cfg.Lot = NewLot(LotConfig{})
+	}
 	d := dialer{id: cfg.Identity, dial: cfg.Dial, timeout: cfg.Timeout}
 	return &Links{cfg: cfg, dial: d, transports: map[hub.PeerID]*http.Transport{}}, nil
 }
 
 // Open opens the relay socket of a peer. Its errors are LinkErrors.
 func (l *Links) Open(ctx context.Context, peer hub.PeerID) (Conn, error) {
+	over := ""
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { over = transportOf(i.Conn) }})
 	ws, err := dialSocket(ctx, l.transport(peer), "/peer/v1/relay", RelayProtocol)
 	if err != nil {
 		return nil, err
 	}
-	return newFrames(ws), nil
+	return newFrames(ws, over), nil
 }
 
 // Drop forgets a peer that was removed or changed: idle connections close.
@@ -136,16 +145,33 @@ func (l *Links) transport(peer hub.PeerID) *http.Transport {
 	return t
 }
 
-// connect tries the peer's addresses in turn. A wrong key or store is the
-// answer at once; an address that does not answer gives way to the next.
+// connect is a fresh connection to a peer that is trusted.
 func (l *Links) connect(ctx context.Context, id hub.PeerID) (net.Conn, error) {
+	p, err := l.trusted(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := l.route(ctx, p)
+	if err != nil {
+		return nil, err // not a nil *tls.Conn in an interface
+	}
+	return conn, nil
+}
+
+func (l *Links) trusted(ctx context.Context, id hub.PeerID) (hub.Peer, error) {
 	p, err := l.cfg.Peers.Get(ctx, id)
 	switch {
 	case err != nil:
-		return nil, &LinkError{StageResolve, err}
+		return p, &LinkError{StageResolve, err}
 	case !p.State.Trusted():
-		return nil, &LinkError{StagePin, hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)}
+		return p, &LinkError{StagePin, hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)}
 	}
+	return p, nil
+}
+
+// direct tries the peer's addresses in turn. A wrong key or store is the
+// answer at once; an address that does not answer gives way to the next.
+func (l *Links) direct(ctx context.Context, p hub.Peer) (*tls.Conn, hub.Hello, error) {
 	last := error(&LinkError{StageResolve, fmt.Errorf("%s has no address", p.Name)})
 	for _, a := range p.Addresses {
 		u, err := parseAddress(a)
@@ -153,15 +179,15 @@ func (l *Links) connect(ctx context.Context, id hub.PeerID) (net.Conn, error) {
 			last = &LinkError{StageResolve, err}
 			continue
 		}
-		conn, err := l.greet(ctx, p, u.Host)
+		conn, h, err := l.greet(ctx, p, direct{l.dial, u.Host})
 		if err == nil {
-			return conn, nil
+			return conn, h, nil
 		}
 		if last = err; definite(err) {
 			break
 		}
 	}
-	return nil, last
+	return nil, hub.Hello{}, last
 }
 
 func definite(err error) bool {
@@ -169,28 +195,40 @@ func definite(err error) bool {
 	return ok && e.Code != hub.CodeRemoteRuntimeUnavailable
 }
 
-// greet dials and asks for the hello on the fresh connection.
-func (l *Links) greet(ctx context.Context, p hub.Peer, host string) (net.Conn, error) {
-	conn, err := l.dial.dialTLS(ctx, host, p.Fingerprint)
+// greet takes a stream of the transport, makes it the peer's and asks for the
+// hello on it.
+func (l *Links) greet(ctx context.Context, p hub.Peer, t transport) (*tls.Conn, hub.Hello, error) {
+	raw, over, err := t.dial(ctx, p)
 	if err != nil {
-		return nil, err
+		return nil, hub.Hello{}, err
 	}
+	conn, err := l.dial.secure(ctx, carried{raw, over}, p.Fingerprint)
+	if err != nil {
+		return nil, hub.Hello{}, err
+	}
+	h, err := l.meet(ctx, p, conn)
+	if err != nil {
+		conn.Close()
+		return nil, h, err
+	}
+	return conn, h, nil
+}
+
+func (l *Links) meet(ctx context.Context, p hub.Peer, conn net.Conn) (hub.Hello, error) {
 	h, err := askHello(ctx, conn, l.dial.limit())
 	if err != nil {
-		conn.Close()
 		if refusedKey(err) { // in TLS 1.3 the refusal comes with the first read
-			return nil, &LinkError{StageTLS, err}
+			return h, &LinkError{StageTLS, err}
 		}
-		return nil, &LinkError{StageHello, err}
+		return h, &LinkError{StageHello, err}
 	}
 	if err := l.cfg.Peers.SawHello(ctx, p.ID, h); err != nil {
-		conn.Close()
 		if hub.IsCode(err, hub.CodeCapabilityUnsupported) {
-			return nil, &LinkError{StageContract, err}
+			return h, &LinkError{StageContract, err}
 		}
-		return nil, &LinkError{StageHello, err}
+		return h, &LinkError{StageHello, err}
 	}
-	return conn, nil
+	return h, nil
 }
 
 const maxHello = 64 << 10
@@ -255,12 +293,18 @@ func (d dialer) limit() time.Duration {
 
 // dialTLS connects to host:port; pin "" accepts any key.
 func (d dialer) dialTLS(ctx context.Context, host, pin string) (*tls.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*d.limit())
-	defer cancel()
 	raw, err := d.dialTCP(ctx, host)
 	if err != nil {
 		return nil, err
 	}
+	return d.secure(ctx, raw, pin)
+}
+
+// secure runs the pinned TLS over raw, as the client; it closes raw if that
+// fails.
+func (d dialer) secure(ctx context.Context, raw net.Conn, pin string) (*tls.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.limit())
+	defer cancel()
 	conn := tls.Client(raw, ClientConfig(d.id, pin))
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()
@@ -273,9 +317,11 @@ func (d dialer) dialTLS(ctx context.Context, host, pin string) (*tls.Conn, error
 }
 
 func (d dialer) dialTCP(ctx context.Context, host string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.limit())
+	defer cancel()
 	dial := d.dial
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: d.limit()}).DialContext
+		dial = (&net.Dialer{}).DialContext
 	}
 	conn, err := dial(ctx, "tcp", host)
 	if err == nil {

@@ -2288,17 +2288,20 @@ type OwnDispatchPage struct {
 
 // Peer defines model for Peer.
 type Peer struct {
-	Addresses   []string  `json:"addresses"`
-	CreatedAt   string    `json:"created_at"`
-	Fingerprint string    `json:"fingerprint"`
-	Grants      Grants    `json:"grants"`
-	HubId       string    `json:"hub_id"`
-	Name        string    `json:"name"`
-	PeerId      string    `json:"peer_id"`
-	Role        PeerRole  `json:"role"`
-	State       PeerState `json:"state"`
-	StoreEpoch  int64     `json:"store_epoch,omitempty"`
-	StoreId     string    `json:"store_id"`
+	Addresses   []string `json:"addresses"`
+	CreatedAt   string   `json:"created_at"`
+	Fingerprint string   `json:"fingerprint"`
+	Grants      Grants   `json:"grants"`
+	HubId       string   `json:"hub_id"`
+	Name        string   `json:"name"`
+	PeerId      string   `json:"peer_id"`
+
+	// Reverse This hub keeps streams parked at the peer, over which the peer reaches it.
+	Reverse    bool      `json:"reverse"`
+	Role       PeerRole  `json:"role"`
+	State      PeerState `json:"state"`
+	StoreEpoch int64     `json:"store_epoch,omitempty"`
+	StoreId    string    `json:"store_id"`
 }
 
 // PeerRole defines model for Peer.Role.
@@ -2315,7 +2318,7 @@ type PeerAdd struct {
 	Mutual     bool     `json:"mutual,omitempty"`
 	Name       string   `json:"name"`
 
-	// Serve This hub becomes the worker side.
+	// Serve This hub becomes the worker side, and keeps streams parked at the peer.
 	Serve bool   `json:"serve,omitempty"`
 	Url   string `json:"url"`
 }
@@ -2323,11 +2326,16 @@ type PeerAdd struct {
 // PeerDetail defines model for PeerDetail.
 type PeerDetail struct {
 	Link struct {
-		ConnectedAt *string                 `json:"connected_at"`
-		LastError   *string                 `json:"last_error"`
-		Stage       *string                 `json:"stage"`
-		State       PeerDetailLinkState     `json:"state"`
-		Transport   PeerDetailLinkTransport `json:"transport"`
+		ConnectedAt *string `json:"connected_at"`
+		LastError   *string `json:"last_error"`
+
+		// Parked Streams of this hub that wait at the peer.
+		Parked int                 `json:"parked"`
+		Stage  *string             `json:"stage"`
+		State  PeerDetailLinkState `json:"state"`
+
+		// Transport Of the live connection; without one, the way it would take.
+		Transport PeerDetailLinkTransport `json:"transport"`
 	} `json:"link"`
 	Peer Peer `json:"peer"`
 }
@@ -2335,7 +2343,7 @@ type PeerDetail struct {
 // PeerDetailLinkState defines model for PeerDetail.Link.State.
 type PeerDetailLinkState string
 
-// PeerDetailLinkTransport defines model for PeerDetail.Link.Transport.
+// PeerDetailLinkTransport Of the live connection; without one, the way it would take.
 type PeerDetailLinkTransport string
 
 // PeerPage defines model for PeerPage.
@@ -2348,6 +2356,11 @@ type PeerPage struct {
 type PeerResult struct {
 	Mutation Mutation `json:"mutation"`
 	Peer     Peer     `json:"peer"`
+}
+
+// PeerReverse defines model for PeerReverse.
+type PeerReverse struct {
+	Reverse bool `json:"reverse"`
 }
 
 // Presence defines model for Presence.
@@ -3498,6 +3511,12 @@ type AddPeerParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// SetPeerReverseParams defines parameters for SetPeerReverse.
+type SetPeerReverseParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListQuestionsParams defines parameters for ListQuestions.
 type ListQuestionsParams struct {
 	// Run Of one Run; else of all.
@@ -3748,6 +3767,9 @@ type CreateInviteJSONRequestBody = InviteCreate
 
 // AddPeerJSONRequestBody defines body for AddPeer for application/json ContentType.
 type AddPeerJSONRequestBody = PeerAdd
+
+// SetPeerReverseJSONRequestBody defines body for SetPeerReverse for application/json ContentType.
+type SetPeerReverseJSONRequestBody = PeerReverse
 
 // AddRepoJSONRequestBody defines body for AddRepo for application/json ContentType.
 type AddRepoJSONRequestBody = RepoAdd
@@ -4150,6 +4172,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 	GetPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetPeerReverseWithBody Whether this hub keeps streams parked at a home, over which the home reaches it.
+	//
+	// Only on the worker's side. Streams that are in use stay when it is turned off.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+	SetPeerReverseWithBody(ctx context.Context, peer string, params *SetPeerReverseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetPeerReverse Whether this hub keeps streams parked at a home, over which the home reaches it.
+	//
+	// Only on the worker's side. Streams that are in use stay when it is turned off.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+	SetPeerReverse(ctx context.Context, peer string, params *SetPeerReverseParams, body SetPeerReverseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListQuestions Questions of workers, newest first.
 	//
@@ -5198,6 +5238,44 @@ func (c *Client) AddPeer(ctx context.Context, params *AddPeerParams, body AddPee
 // Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 func (c *Client) GetPeer(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetPeerRequest(c.Server, peer)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetPeerReverseWithBody Whether this hub keeps streams parked at a home, over which the home reaches it.
+//
+// Only on the worker's side. Streams that are in use stay when it is turned off.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+func (c *Client) SetPeerReverseWithBody(ctx context.Context, peer string, params *SetPeerReverseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetPeerReverseRequestWithBody(c.Server, peer, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetPeerReverse Whether this hub keeps streams parked at a home, over which the home reaches it.
+//
+// Only on the worker's side. Streams that are in use stay when it is turned off.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+func (c *Client) SetPeerReverse(ctx context.Context, peer string, params *SetPeerReverseParams, body SetPeerReverseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetPeerReverseRequest(c.Server, peer, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7513,6 +7591,66 @@ func NewGetPeerRequest(server string, peer string) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetPeerReverseRequest calls the generic SetPeerReverse builder with application/json body
+func NewSetPeerReverseRequest(server string, peer string, params *SetPeerReverseParams, body SetPeerReverseJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetPeerReverseRequestWithBody(server, peer, params, "application/json", bodyReader)
+}
+
+// NewSetPeerReverseRequestWithBody constructs an http.Request for the SetPeerReverse method, with any body, and a specified content type
+func NewSetPeerReverseRequestWithBody(server string, peer string, params *SetPeerReverseParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "peer", peer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/peers/%s/reverse", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
 	}
 
 	return req, nil
@@ -9890,6 +10028,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/peers/{peer} (the `GetPeer` operationId).
 	GetPeerWithResponse(ctx context.Context, peer string, reqEditors ...RequestEditorFn) (*GetPeerResponse, error)
 
+	// SetPeerReverseWithBodyWithResponse Whether this hub keeps streams parked at a home, over which the home reaches it.
+	//
+	// Only on the worker's side. Streams that are in use stay when it is turned off.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+	SetPeerReverseWithBodyWithResponse(ctx context.Context, peer string, params *SetPeerReverseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetPeerReverseResponse, error)
+
+	// SetPeerReverseWithResponse Whether this hub keeps streams parked at a home, over which the home reaches it.
+	//
+	// Only on the worker's side. Streams that are in use stay when it is turned off.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+	SetPeerReverseWithResponse(ctx context.Context, peer string, params *SetPeerReverseParams, body SetPeerReverseJSONRequestBody, reqEditors ...RequestEditorFn) (*SetPeerReverseResponse, error)
+
 	// ListQuestionsWithResponse Questions of workers, newest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -11637,6 +11793,54 @@ func (r GetPeerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetPeerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SetPeerReverseResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PeerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetPeerReverseResponse) GetJSON200() *PeerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SetPeerReverseResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetPeerReverseResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetPeerReverseResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetPeerReverseResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetPeerReverseResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13980,6 +14184,36 @@ func (c *ClientWithResponses) GetPeerWithResponse(ctx context.Context, peer stri
 	return ParseGetPeerResponse(rsp)
 }
 
+// SetPeerReverseWithBodyWithResponse Whether this hub keeps streams parked at a home, over which the home reaches it.
+//
+// Only on the worker's side. Streams that are in use stay when it is turned off.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+func (c *ClientWithResponses) SetPeerReverseWithBodyWithResponse(ctx context.Context, peer string, params *SetPeerReverseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetPeerReverseResponse, error) {
+	rsp, err := c.SetPeerReverseWithBody(ctx, peer, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetPeerReverseResponse(rsp)
+}
+
+// SetPeerReverseWithResponse Whether this hub keeps streams parked at a home, over which the home reaches it.
+//
+// Only on the worker's side. Streams that are in use stay when it is turned off.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+func (c *ClientWithResponses) SetPeerReverseWithResponse(ctx context.Context, peer string, params *SetPeerReverseParams, body SetPeerReverseJSONRequestBody, reqEditors ...RequestEditorFn) (*SetPeerReverseResponse, error) {
+	rsp, err := c.SetPeerReverse(ctx, peer, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetPeerReverseResponse(rsp)
+}
+
 // ListQuestionsWithResponse Questions of workers, newest first.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -15639,6 +15873,39 @@ func ParseGetPeerResponse(rsp *http.Response) (*GetPeerResponse, error) {
 	return response, nil
 }
 
+// ParseSetPeerReverseResponse parses an HTTP response from a SetPeerReverseWithResponse call
+func ParseSetPeerReverseResponse(rsp *http.Response) (*SetPeerReverseResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetPeerReverseResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PeerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListQuestionsResponse parses an HTTP response from a ListQuestionsWithResponse call
 func ParseListQuestionsResponse(rsp *http.Response) (*ListQuestionsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -16996,6 +17263,9 @@ type ServerInterface interface {
 	// GetPeer One peer, by id or name, and its link.
 	// (GET /v1/peers/{peer})
 	GetPeer(w http.ResponseWriter, r *http.Request, peer string)
+	// SetPeerReverse Whether this hub keeps streams parked at a home, over which the home reaches it.
+	// (POST /v1/peers/{peer}/reverse)
+	SetPeerReverse(w http.ResponseWriter, r *http.Request, peer string, params SetPeerReverseParams)
 	// ListQuestions Questions of workers, newest first.
 	// (GET /v1/questions)
 	ListQuestions(w http.ResponseWriter, r *http.Request, params ListQuestionsParams)
@@ -18166,6 +18436,56 @@ func (siw *ServerInterfaceWrapper) GetPeer(w http.ResponseWriter, r *http.Reques
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetPeer(w, r, peer)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SetPeerReverse operation middleware
+func (siw *ServerInterfaceWrapper) SetPeerReverse(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "peer" -------------
+	var peer string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "peer", chi.URLParam(r, "peer"), &peer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "peer", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetPeerReverseParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetPeerReverse(w, r, peer, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -20159,6 +20479,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/v1/peers/{peer}", wrapper.GetPeer)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/peers/{peer}/reverse", wrapper.SetPeerReverse)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/pairing/invites", wrapper.CreateInvite)
 	})
 
@@ -20250,207 +20573,210 @@ var swaggerSpec = []string{
 	"qzWgBxhZdQ5Lg+V1S1WSnBb/DXGGfbD3rlnDo2YvuGrxGqejt6C5z0nYnlQyazJZe94dPcaN7C8ctYQJ",
 	"Mpun5nZPehCULv0Gryx59lGRekiPfpPYG0qLOgWcFA9Ku6bSN4xvY555THg07s9dD4hLFF3xpsw/VBfJ",
 	"xjthr5d2lQlCp6k1YDbmmov8HFHyEEntSkj7dYNfukvB+9SEXo/UO3skbUXWzezhnExDcZBQAY+4aq5B",
-	"zquiJ7Y8XaFkM41g0Bb1tP3iTQQipP89l2eyYqvwQn7c9VY/QhQ86sjo+mSxyolj4sckGWFBSB80lcpb",
-	"ym07gaNOuIhqt93Ie83qCiD4HXuaTQHVWt30sLpJk5e6Katu8XUmUp2Z1I7shzF/3JT6bJri5iBNaU+4",
-	"zxLjiyz7SJJ7vAPrsErfh8vU8ZR62HxQiY1JGZectAAScoESoEXWI9Rcglvoyz774qvD6n4dQVFCW6/H",
-	"wJJCXwmwd4ntgFRJSM0H8WyhjwTKciq9UpuWl/6er+pk+tSOwwaMJeqGd2ah1b/C32eiJN2jhBsoNex3",
-	"4Nf4XvXr/ApbO5e0jzBGFQXsN9RRosX42cw5U/vILS79J7cZ7FTGaxK0mj3GLb1ynLCfEunuvscxmG/1",
-	"I8Yc0oOhK1ra2rC1Y/+jmZJMqk2rLGlfJLEdS98VHcPFGC4H4MMVYtwNbPeDVz1ANGdWaULtzWh/eAlt",
-	"9zuXGVvxG0ADDGTWQWg7zBnETSslvof8aoT2zkYsDZR9IG67Et1rEUN3pIEKQAvWS72IWtwHUrXq05SJ",
-	"JQQgWkPzqMG29sUeHRRKKBYQRs8ydr6GufuxVRD9biUzIXUBrfydmD83UgMhTD4CZctlodLTgXOOZho7",
-	"4v/0oeHfI3juo+GB7UkPjeUB7TUUfwt2fpe0BrwRY/Ca/LHGPfWtjMYG+a7tHnYKS5A74Je5B6J3j4Hj",
-	"p/ZIqoaf/3h1o74S+1ho8+r9akf7QMK0gtripb0kaAHEoo9yiUso8u2R+X37zKTefKTOwvF9sVVeQqEe",
-	"ELbPg8H7vbtCfIOlyrOekpF+x4bLJYvw9EL1+wFNy8vXm4VCr6j9Bq6RSi+yvN21w03+HlO4d6k7roC9",
-	"RrNbrd9taj1kr9t+cwcH7VvrI938XW/I0K1H0t0PIk2l2/tuu33ZtHDadK/2LyAy4X1GxiUpKn2eBq/H",
-	"RMs1avSTeGYKcjSMe5WQqjKDDJVYgovOlbzCcEthejIWpuIbahFH67NzpIyZjbeK3GrZmmeYBekAbqZp",
-	"skKZk70yf1jbfAh/SLdbG7YBOmfCmRd1KiyXDJZLSA0e35pv2QKYKYU9zysuWmAcDQZPgz3m3oxOFznC",
-	"W9JK5Gt2LfSnkq1Xm4QtgMgWZcZI3veh6qlcbGjV0m/iW9yIHEK8cyq+n8gWjax+Fswzfm+bDJPRvQ32",
-	"tFkJ80dNCdhpp+SyBTY187KhBVhVVHGrJg9KxsZmo/jQwpQ5O/169DApXntkZw9YSB5+F5HDt0cPp5IP",
-	"qAgdjPFPE3PV/BEVoQRp5l2j41ExDZoZdiD725Pba15cVvIlYrLtyqumtYOSMCK7x/eCuEvqVeA+3HV8",
-	"5f65Q4DYj1ECqr2PW6qL7LC9xfUch3WBSh5VXL6ItmnilVHsU1fz/dk5s08xzlx7lLpd2LIEuGAl2K/P",
-	"sVKcMKHcY+oGygvkt+dWbagbR2zBBGLHjoUcc0EXtgftpHMVDlWKd27KrvS4rKRv6CU0UxIYsgl9Ufs3",
-	"P2cZQLG/2KlzkM3Ee06uT4PjVebaoo7qTuVb5kR8Fo6K+hqCvCGIq5TnOTos3eNJ3R6Odsfqg4Qzji0/",
-	"QuXBFRMPJLc4MMuYOnrb0zvwAZsojGC9lez2nTgUx4QwmYN0qc4r22uM6jv3YR1+xxNHSD3U91hWXXWA",
-	"KwcXtc+mq0Y5cN6CzHpNur6K9j1+Q1dg3b5EP+Y8BQ+3V0IqCkH5/e4cLtiZ00WpLpaguVyroVW1iMJU",
-	"jEvFa0qcp0ImcN6t+a6zc8qOAMOpJSkUlDzn6oh/TUZVoseLfDsCzr08YTVqasKwrtvajiX8FSO5rdRB",
-	"Rtl82JYcT7Gxkh6sgNhbTX4de5SAsK1WJIOwuQloHwrJOFtYK8C3dvIvR+z2FdCXn+hdKM573psHofJ/",
-	"Oop9NKqKk5K3v+LOy6GMs07//CrPz6l/KVrlQl5h7o4wGvLl9Lenk/0VX5zW0dDZYLrxu25F1UaVmW7x",
-	"iOk8C2NCW4bH29M22CaGl6YuHptmWqpMV6ANFhLH98iJu6Y5LqI3YnsySodmRsURbofTdZswq79wqgA5",
-	"HHSpimwaw72ps4l5IqkAI46bEBCItSlM2AHXAZw9QLflVs5xndrZOrxY4BCDzuEtCOistZsD1yqOD6Kb",
-	"OzdchUWP9axnaNwp/fYTzXavvMbH/oLbeqjhPsSqJsFLcISb5sBL/UAe03357W99LKu9ePJp93nFpq7g",
-	"XnG9irTh//bFk2dfPvfw0EtyMof9wIVmQuIRkDKFzTPXa2Gi3M/+xPU9iGbQxtI0d4MQcHAfOORBVTEv",
-	"VC7S7ThNB/sxFKg4E368/aDVrsNuKfUnacIK0UYmQ6X4dZeEAzAECAmupo+gXC7Y4J1V+zVGaTDsjxPB",
-	"PUIn2QG9bFwXv4iXZp/Ir78/rvVX0BirTco/qKbObQFXlTxnwVQsHSOWdDzYR3t9SLzWnUgMbxWpYj5h",
-	"xGzq5OZjhMnRaWy+FVm87RYyG5cMag02lWO7WtKyoizGGh5CgtbzLj+4n4lEzTrmvonJNLQwbY8+kiLD",
-	"j9uHduO1Q3zQN3OquVm3M0bStH6KMrjeGrNu17UR/spjCo2HFdsoApiVZZ61IMe4EjfYkng/lnwdCmqK",
-	"5OK5ax1G14SN66pmH8jcIenWxjXcKUqmScO9O7ynk9vfvsHBVu9T8IwqenOSXSMiXxkaFfr7JMLvnL0h",
-	"iMe8iXo3+gXCH2Euwx4d4YG4z3ES1tHFoTWjnsq7JLGzRT1U3CXPFu0OEug7rq8fsl0vFPYMZSoOrcZ0",
-	"IFbz3ny/FTc9N8KANvPoxblXChD2i+tRveOodQHGrDG5VbCcC1lzgck6mi1Utp0mRYkmMY97hCg5Bj2/",
-	"yMNTvgZfKM+Nm1aCGJDWbHwwn9aQTMdefdFvCkiPT6i2FD6i+W0jNjSkoxsc9CT3T+h3aloB9Xw1T9fZ",
-	"0NdHLCtA/B+jdpTCwLw+viOrWiJl83UxhD3/QDcIeUr0vtc3sn0rOrlme5xZlm6Oaz/cx/PuW5fVZYn7",
-	"S4QdjwyRTZ99FcusqHnbXqDH+pzbDAbkUpUpnDPuEi/D7lkBhVhDhSMMalW2WuDw7EZohVC57l3xUhvH",
-	"CzruLufkeupbGo1saNx7J+rC58+ffvn58zHtiD0nCDbwy6fPBnt7dXM46TKcU0prpkBjuVjBte7dNUp4",
-	"nAVXqb+dmGcU7WEvK+kbtqmNrGMzsl3ARpn6iX+yyLmxe/aJZnoFeZ44MJGm6TyJvF1g4C+//Px5MppX",
-	"taf6nVgLBBdRElhZSfvPZmkX7Oy8swyKXO7p/LDvZDvsrRPy52alWQk5N+IGmOsXvrNtKGn/jf0f9K7+",
-	"279dMODpiqXKMlo6bqHZAnK1cVk1/TAA+wv4B3hI10ttL1Mf74t78TvcdjzgVoMochAwvFNP9wn4qDjp",
-	"XdojJbzU7Y/GYUDhMkZIyTE5L/ZlU4ZD7ncOI2wQ9LEeKGi1/83QrH7Cu0ivP2AhTvL3LIdGHlhLX6WY",
-	"9xfV5bvUgWRd5GDabvFFrlJCUWmQwmO83Q44Mn60FjL89OnOfk4iW3t9ZNFlDi+uV6rug+zYPZdevDoE",
-	"YZ3mwmMv5zgkVu0wE5rlVlRYSaA2kvJsQtjDB6ymyUR5eLOAF94HaBQThuVcm2kMVnTufAC4k6mjg+2M",
-	"mHuBaxwOMdzFciJqbtyjTttMZqinxVVq8d8RzeYH7wDgzE2LtJhCOCT9cZn4/t69tYMMpuPvlaaDscCg",
-	"Efk0Dp8dQMpm9LqUJBySbldSH4CrIMXN7Xq5Xc/3BsO4IcmOjVrfkV8HeNrXiOF+mOy8KnkK0dZpL8Fs",
-	"AEj/L1QuDPEqDHFbsyxjILOmH9xiy3JeyXRFTeH6le3nZ6PMqDDmsRvyypW8soxowwUBceIsS6WWzYw+",
-	"39/y7fkIOKu7fTue9bv00/r7SLj0IeDl/0dHAHY0Drf94/rUH5Rj0GYDXbd9Pe6O1z684IOBpWFF2ZPf",
-	"UV0kvZ7TMard5bW3itIF69JRRm2JL5pP7CuQG7gZW4XApQpXGi1eFDNjugGlKh/o2/j02dlJeGG/bN3W",
-	"Z3GoGpzS7jsdvbFcSGh4RseDcdJtw/OH5zFHWVqVWEbkNKldJ3tdQUOmv3PmuJ/h1kkQmPDv0obMRrE1",
-	"cNmZQI9DLzruC8n4Qqu8MlB7HITUBjhVSDspNW4Er810Gg2pkhWgirz7lrg/sVSbgcP9on22n7dbb0Z9",
-	"ML6oNbZ2uBXaUIdtOPdbnTCRnf/jb39PWMHNyv6LoS5jlzdmI4a4f1+1lhpsTZIaceNwgttLEFkOCZ4S",
-	"LqJkzvTDBhBOvpFLjW/1RKr3P1WLEzdw3Vy/vb2vbqD0GY+jKmyOa/Uhrpx1GTH+qCQ/OMqECfJiZj1t",
-	"PbxO/uhKtje4dzmbmzqlvj9AwnJcG/YxoPr61Cp169R3SHBfA4Mx29kr/WdJ664PiWrCqI9kDUbDtC+5",
-	"hudftKjUri9GIaQYDZ2UbzuSOP2dWo9YKrR75UG6acvijoelKHUP+IYVM9pq/wbqamCPBzLihvl2rt14",
-	"OZTA7NYQSrk+Zzk3lHckGdfXrmbOF6U2wzKpEMp/5PDS9ShoD28n5cWyfQKF+cg37rNOjTIx9vDSUi+D",
-	"Q1nUoFbqWpxKaqFAZ+gnkMxcJJTIZ4hyH8tJ7oY7wFFeX899zvL61SMc5u7Z3jTff2Wmtgy3KXMkh6yy",
-	"KXh1N4fwkES/UfbY27QEiKGGIL3NU5XHWneqNTs7iaNu0u9KtTnsd9bCOTDN6hhVJy0VdYyJiwacBeML",
-	"dQOJlxPIhQ7BPG1UoAMUn/1cuJ2vcy++FXaz6YApWBPMCdZW65iYlB1k5Y1O5JQerw7RSbfOokU2SUh7",
-	"+/ro1Lt4eP9hoE3Z0bntx77uBd2FiKTKOCu4NsCEQQ+eZpyt1Rpkj/5xDduIQv9iSSoBMAO35pzhHBIG",
-	"Ok1Yasr8SZqwqkClRyumZF88/ekwqH6Y/tJcFzv9ONkj4gnmaeBD1gRni5Kn12C0VfdDS65RZcwK1vHF",
-	"m6iO8qJVzhXPuB464BganLebIgzlIxBRO/LEtfA8Spzcw8nXMjTG5daG3CmC+J/37Lr3nuzR+vAx50gb",
-	"Gv4nLiKnPrkLQEjoMX/XFOmexnWxhp7WoMdIsroIJpK3K7Icc2atjSTPGXJepkr2WyVApyBTmGZB+2XW",
-	"GjJr2UZidM6VuAZrAJWsfvS8xW3I/VCL4IMk0Bqhmpo5BOV0eOLxKFaUHOseZy9zlcaSznneuwmEUnf+",
-	"fqI0ZKF3CilDsdOB1PPN6FZCXtMhG6XyuZ2v/3edbyrW/Armlv6SGQK7HIZu29M8L4ZsN7zHvSggb6SV",
-	"yKbceks3bEJL6YSd/l0n7HXt5a8z2zaqzHZhQR7f94e+0mMa7RERRvTOkU2TKk0w2loLbTjF3LfawNqR",
-	"xOD51x0WxuXO/YVaAh7tWgtj1gSzSbsWI6G/xMnmj1jYq5sKMNcTs05TvcKklhKwcmCXMlLMISG0yblR",
-	"1yCHktHvJYlSpc280m3ArkxVVKjsB5DVenHc+x9jDc6R+bCDELSNkFcPPM5uO92gLyJoI9bc7Anydgk6",
-	"PIIkSlzdPYwsNyCVepKxK/FfBJOzB0Osv9dEL4BQS7TvyqEHhwIiEd9gSzXz6dkGsRRpf+t9WBemR6UN",
-	"grO7Mc2KEEPHF7pOrbt6SnFRvZ78x+fW4rqgSniG2Fm50L111rqdzuASW5qW45XE1CyB+Al7Cd7vXzs4",
-	"Es67vY9Jcx6xo7QmwR+pmiBuzC5URmg2lGmDXJ8MLmfJW/0ANUoMAezy+6JpQDPYX8k9FgkG4efRyaMO",
-	"0t8ytt2TtePiR3jKc8aZNqpA50xti2PPX7uulVoD9jgixVm0wEqPbu26p5D3n6KLaf9xvQ76oT8KtHI3",
-	"B6SSxgW/lCq072N1A4haS9luDrdqbAypT4cfVZVYp6W7umH8c9Q5NY82SYbORdFCX96DtkwTeKQgT9BS",
-	"cpSa7nZnZZWBfVEe/+79MR566yVcCe28lvdv2nFw78j9E4slFh7jOGuAHT4WLPP+KwNpCWYeCR1RK9nB",
-	"rL8DrhkqfrvcYbPazP/xt7+7qmclU3CJbW78hGkA1ppkMtmteKhL71e7S3DRd+9zZnoana6mqKHP/SdY",
-	"i4/7TJ74yQOCHQz2CASnLz07C4RPvB/g/v0Y6s998LVcqxLm7cn39+/dxf0MOl3uZJwO6/T3Utof39fU",
-	"g52uZC4knDdBLSVRjaxRnzPgS/xa863TPITBKiBNuTm1E8X+PlA26c1Y8s7Robhc4geje9YiG3DHELsX",
-	"H5+qEtBT0u4F36XSgXt+RC1hnR29L295wTWMKpS3JtvuO3uybsfnFVMDY1VuE4wfhpnFHstobCqxLnK+",
-	"nUcUm/iC1nw7T5UqMyF5XxDU4USt+ZbRoWKWY7oSeYYNBNzVUBuJZeaUSu5fyYRJPDC1fwr7dgm7Xm+d",
-	"FYD7QI3a46HTtXMNxCDTnMMbpXslLxhfaJAuYOILWew2016GtfamErNktgKe5aD1oF9/HxFJNd+4qNzu",
-	"7GP2yw98jcEn6nnFcRPCuVM79DF599QHY9SB+95lox4sTQuZV0hqPLAS2h5eH3JTtYZ5ALXaCcMJs2LY",
-	"AHWulufB2V1ZfqkIv7SmFPcaCmsEFZdxEvGvPaYlfX93vWQm5ApKYfbmNO07pj3gbwdVMg3lz9fp8hI2",
-	"T/Ce0j+NKp7kcAP5UCJ9jM8cYhDV0xrk5V2MdeeAyUoupK+q7jcT/GtU8a8KuUeokPspoLQuXrGGOcHf",
-	"RvVI160s9lUgSne/m1J7D+XhIS1JUXZPXIB631anY6EuO6VzdjvbWAUlrNUNfZRBDr1YltH177v6Hq4p",
-	"3ni17mAXEk90w4MsT1f5PML/ZX98XNMsHutA+BJnmzDDsYyHptvWMEi5NezbVy++6Ujrj0WLtNP0jEIt",
-	"UQF7IIXyGJdaqMD0SLJ+eRWchSoYirdxS/OaUCcyFBxsWTvvGpD/4DgICnzUieNdWCl1rftg/LxG7JI2",
-	"roRBuHHtEy7TFaTXqgpIzzKaTqfP/obA91JxJlRbDvGe2pvcV5bXCJZIGYts6khw2+z5VRMBXKA6VZLD",
-	"cbRvB4XnADQ4RIGxbrzpZcmsiyG1H2sT+EQiK1daz1NVtYR1mFCqtB52j/mWvlatR8nDc7ZRVZ6xXGk4",
-	"yE1mt/I7Ral+u3nvyIjjFtj4ps1NzkIkiXDLhGEpzl0qwxYYe7IUxicisFCtH0dXfQp44vtN1zTb8b74",
-	"/XLEEohmd6Sts4+lcuxeWDybnevazb5bq0wshW+W5/CDsHaDUkYM5lh7LYI4I6ENkbIwlBYcL3Z+gaIj",
-	"wX6X9iUJtfzauqCAe+F+tGvXgHYv43rEIJwdTk/Aj3roaGwUzj77KA0V/tWbYH+D+oeCz340DP2DcfIn",
-	"ZJvd2rIHwJ7fG9mi24Sickj76bG459dQ9MjBoyoKe81nZeaa31B0exoZ3mcfHzfMW/xVT4eEIw3bPnM2",
-	"2Hk/3XCHDjn0Q21XwtaNnPeQO+et39FuDUuvO4dcq/6Od5WGpcjxCgiZwW2Pc3g5puXPMhT1ahmPdmtI",
-	"q1KY7Vt74i7A2ZcJUM2tyfipXSU3qvwsYZtVSZ9ZRgX0Seaekk0rjM9IS9jQN7tt4D7Dcj07AbvpwEsM",
-	"e7rJrowpZnd3mF28VHH9+MWPrz347apanLBXN1Bum5adhl8DZTitcJ7sdQbrQhmQ6fbJn2H7i/y0hN9w",
-	"dtbMf/acpSte8tRAqRO2tvwx8/i+aS5Ams/OrbFJ/iDGmeuvxCqZQfmLxCRwvgZ2DVtWgqlKB2ZIRQRW",
-	"zcV2j+Sl99M8KaHI+RYyZsrKGuS/SMKLzljBt7niGeVdLCttd44iADjufC00VhKdsJ8cHlGwWLOCX+Sq",
-	"WuBCNOM4K7tOPzOru8lwGvRSkZ38In+RL5rm5BhfuawkK0p1A9q1qfRg+cA8ZXyiGRIRdUyjQhyaBc3o",
-	"J34Dq2rx5GvXDP3TEOixyaO3IwnNFthV2yhLRb/I4Lc0KfzxZpXi8dGwBNxfSR9os9PANu204s/cumrg",
-	"SeoWxLXvOejOpRXU82Uefo0uQEeT+EW6ihFLgXWvdGvi4ARcLFstrbGD3aTAch9WSSNyNOeaRMFfJMhM",
-	"Y2GJBMg0k8qtijzW3HlV7IFaHQBPoUHJtCt7ZaWjxooD14jMnuupSxz9979qHx/idsGLHFiqMjhhL9AJ",
-	"5ndDGP2L1HYyrSZ41N/XB/QvmFjaP6yQ1i7/1f4+8T02TYXQGs/Ozn6R3oWGGbRCs/e/+GTWX2bn7P0/",
-	"/vb3u7uTXyTWT6UgyY9IDSSXwipzsxeFZRtPnp2ceQHS+qwpY55tiExmAWL/7Cky3wIkL8TsfPb5yVN8",
-	"j5VAyPhOV8Bzs/pvDHFQLR2dtlDydTY7n/0JzLf4CKkthZLOYn92dkY8XxpvOcOtOS1yTtDxJE9jTBsb",
-	"gYTs7DXhm7eY8+z851+Tma7Wa15uCQzE36mmbhY5ij5hP3iqSUvAveM5FfzyrW7RH1pp/EqjEKoWs1/t",
-	"kKdrMKUgiPG+PfjePfJwm4CtUt0od7U22Ket1LNo5Uw32/VjqdZ2wypNlcikB8eXjxr3IAVc1r7/ByaA",
-	"Y9c9gmgs8yChKGFDPWg//fLs8+ZyYwRR+7wCbVRJad+kjH8W37ubp6cYhO4nnu+ENi/okb0bGLKuv7qS",
-	"gWYbh7RWHAE9B5HtfZHnrrxvPQFpYeSg7u1YBzMdw9+sRLryo7GUS7ZANMAs3D+fpNvZw9P3+N+7UwME",
-	"NFSoGOAQJvRo312XQAhLqLUEQqmlY22qE6z4FlYQ2yP1jxrlCKHkBua5WAvsAf9bpQyfw+2KV9pA9tkF",
-	"48xOiaFksLweEW9bx/wO3DFTQIqvwWCK88/vZ/Y6eJ3fMXAPC9tor1b/SYLDHs4IuEviZ9eMfBroe3+G",
-	"LZYLOi3npcq2kxHeq3WBeZikiz8kdb+jbp49rJPoIKC3CSidtJqmJtaJVQ93SQTPc+rT4DQpzfgVp9hO",
-	"L7Vbvcy1BevjuC9FgxH/QJt6WUkXI+nZ0stKTsQuavXQuKijlcep04QxNuoUW9L6AgU43MeyksEmtiMg",
-	"vaz3m5bbOnIxf6sAPcTuZrrY1gH3MPYW3xjgnq/JXcvariQNjPS9fOBr8r2OeBIbqjhG8UA050+jT1K9",
-	"kcAK/O7edNccPKYwtWCHem9mQ1Sn7/2/7wL6imSkWZtgviZDyZm4qVqDpt7a3iRAW2ppzRUXPnDfGbHG",
-	"r6riPHjWQJ5rEqW7kuZPUBP1LknvOeJm/0u+HkMTP3Fhvn/7OEQxzI3CHPd7ksabwE+TNPFFtZHW4Eco",
-	"R8zA3hCHr3k7KylIcTgJnfIFl5krlHVKTftUX9ADP/kChgc+138m7SDoqhpTfmljIbP3ztdm3p+G/oQN",
-	"nsLet1Vxwt4i7iuaoo2RmqHIow+Bsv4OpR6rgDyBGw/YVPXAcFI7JkTjYBh61VhoYKWJbmkyPjvWk7ep",
-	"gTCSxnDeeIlNuhVVMyxViY4a19DLW9cn7BtuuOVkm1bP+ytlEgrii3TVOHEACs2UzLf+9pFfx2OLNMWn",
-	"khI8qQqrtd11Re4uh/yxIlX81U1UHz/sLj3QzQgmeNf2Y/vemA+qTOPI/ZfmHb+GKZQ/hE7iRAoRgJmv",
-	"v3uNzU9P2BtLC+H5uifoglww59uiN5GHThzDh1fAS7MA3n+PMMU4wRSNNRf5eQCRK8HdqsTF/hFrVki2",
-	"hjUmz63Jv6CYQ1RI2MZ9gv4/vFndezMVxX9br+zjJPhmfg8sDuqBHp683/JtY9e4YpegkMvztoBzDtP5",
-	"EQStakTpqIr6ojIqiAWFl6/h+Q5BmWiaa61SweuQAFaT1EDlkGto9ahqyYvtBVl4aHK40hR+BXWFhusj",
-	"iXEiCnw7DatxyTiyx4pI7ZqHZifsRThdQoMO6j0IVdRduhPmoe486Gb3eczHR0cyvwLNFrAS1LyCl+A6",
-	"NOAMhUN1a9+1S+CZw/G+v5rWPq1gjSIUynMvHWqsazwvXbdjjhmPNTJbc23qqonKKMQB9QPMgnKUX6Pm",
-	"aXuiDk+MnHAt7UGVDvGVvgk6mcUNXArVtgxl1/nhbF8jiMOM3xG1ERp95kJeeZJoiLlvAc76ay3hnnmu",
-	"D2lqEd0+gvX9LkSHo2uYsBJ4HVNGd7y9atj17ihZrl0VT9xL/OzsjMxs+1hB6r/rzOPNgIQ9O3vW2OKA",
-	"mrp0yZkY783Yp/bnPvfos11uYI2PfzKjLaiR+qCW29vm4AK77dnZs0ca/w0lnvkMzwluxR+hq9Rh0Fgi",
-	"6cEtT02+9dEKNB59o57em7GqFoOhWwwHP5yqVS3eYry7z2ljpzeRFeGrWplw2tVKbdi6Sq1IZyuVZ7o3",
-	"QicyffrewK3pd+W9MCwHq+Q/fRYkwjDsAYHxe6tCYCNpZ8b40tvLSibsHdfXSXCm34DVAtEiqA0Blzpl",
-	"qdld2gvm6vHQunje+2b7WPNuUqysLVL3ptgE2g85HNwEhOvN2CKLV7cFl9nrbFSgyoGdjo5TBdU6kS5K",
-	"DynaXmffOz9/Dy2KTF+gwkR1Ta7RVp22og23VqXVA7DZ3DQyULiAIYYqF4sSbgTlZ6Vc0pCENcYdrJzZ",
-	"tEMeRCnBhXcwElYSLtTt3SmWqfS7Fb+2X39PvzlYQL1Ut0fLph2N6w2Fa9tZcJ9oBODC3lb0lctXQqC1",
-	"c8YxccFaVUoVWJXjIkVzwlY7YS8i5XShUkzpVw1B+1yqP4WIE0O622AnspG52A8kqPFwH1pG4yAD7lW2",
-	"QOfEdNfmRXpNeWWVwQuC+nggK4lAmrY82NPI6uH2wSWmbzCxJCC/8C7Zm9N/jzz7HAwmTnKRYmbEmhAc",
-	"dy21AuAaW0r22WVwW+SIb+Gye6PRyG0BbRNlVCa0M/Le2UFbvRCePo9l+G8xCc1eoNnvLSz5LcFSPIJd",
-	"dAk8e4KObweFQbLeUWO7QcoFk9gKyvE8PZ6YtSmBr/uVHckwloCBgQwHJ6QVarb1/i4JsInstx7JiLJn",
-	"rFJ84byha8A6UwJJW6IFTQ9jaiVVK2NDqy17esZ08F5vBKK/7IS53NYmXc/5hch1+onGt5KHrGuA2bXe",
-	"/2b+Oi69DTfuSbPBB2S5oc9duwxYlyKsRYaG5xQ5fz/xa3hSFdoKU4xhlk+02370Wfu+rW5JF1TiWqNC",
-	"2IMeILGAP8YN7hehTzNIxMwgFRlo9NpD6bKwU1EIV3odeP9O2CVhx7BPHVhUpiR8hlnBzGGQJoGvPKMc",
-	"Y7LTLMWhjLXqVe1yRXMqTD3/06t37B9/+/spfRahJ5BZ00LgMGp6JAPdTQ8b9IwKHj2dzmIGmfUrA99U",
-	"JV/kW8bTFAozSZzVDmgZJC2ZivcJYAhNIWse8frY95Pv6Xv3r7vhbN/jzt/9bjRHuTcJvJH5tj+ZmBYx",
-	"Tb6Ed64fsMPuig1t9At64n77vF+FoGEeI5fFLagvSZH4EBKxEWt4oiozCeMPwH3cGEaF92I37uSs0j1K",
-	"8u6ZllDk235789J+Pc31+Wj8obimf3pGS5QbEE1CjleZsatKZBw9l4ridyTJMQF7y5RrOuSCb3WRktVy",
-	"DyKtoMFBH7/4r7o5wcNS1mOwinYfiR6O4fdkYiaxUmughGb7dqZkLVV7WQWqku04TfxEzxc1EH9UT3zF",
-	"01Utz4X2rswf37x9x8L3nLDX5OcMosPeOBCuQIMUwKWAPHNZTsKgMwmTMug9P3/+64m1IQZVPf2R63ov",
-	"KfXxcXkQDvr42l5VWEbz9Ows8GmTiZkw3pSyeJdTQmkFlpLKrJ1D0SbQggtrmp0KeSNM25LpOE2xgvE1",
-	"Pvax0gXNzsGVPTJd0NjDjIs2eQrlc7kkdcYe3wmj6qMMuYJeqY1Ewrgg/pXzLX6I9b1Yh9GUd1n6KKBl",
-	"IhTQiqXRn0P+vx+BWgs8mEywA/R5obCXO05gAmGf5/Su2HYkfSnKWWbn97HeCDu3F9mjW8R22OGrYPd1",
-	"6sj18KidyLVPdkL2x+zbcjBNLbsqHfwxXZkpqk+5KJsS+TrV44q7nGmsvd5zEU/f2/8MmulxaoxEMQt6",
-	"8Ohqu18f+MoPVz54+pnAirevSthii0HmElWmpsYhF/J64FS8XTDMIv+zfmrnYHbigQ454IKyCq05kfdm",
-	"ih1el9UpMZY4HNbXuAGFtPZLb/qch/IZdYp+2Q4X//cWAPHTf4QISE0gWBZA+Sz9FVptDQ4h3QbJ7xKf",
-	"OFRCfVRnYZfwKJGoGqK0RsoT7SATbfegQnBJOIEfpUJg5/YBFAI77LBCECATTneOzoJvuiNwhlAMbKly",
-	"axaxFyEqrZWPZFi7bAtOmDjR869vHyWjnL53/7obxozAZ0bJ57J+9qMU0W4pw1La1QZOlDfk3tZJ9aoB",
-	"m6kXBh3HcL4QFk0PcsxK/t4ZZvUYcsvuU7+ccrXpSY/P66Ug5Ijd6nerFtepSOwpOr1IRabvMbMRm4ve",
-	"AHPAAaGfX2if1TynmnmrzQVuMod7nrBK5qA1YULhxcd/OR9KA6LF65EJvMuxh90KfcyKpPlY3uKqX1zK",
-	"wDbs4+IAoahUI+z/krAF5K4NC7aDoUbjYauOmGPmElXBj1PkVPLDuGQuK/nSHv8AlkOt53v4ifvfia8d",
-	"1hi+vi6vcdkoDQRZw7r64RzsX6fvy0oOC5Ujjh7Zw4MHZB8JTeMNmUwJIai5S+n/wqamHnEMk4qpfkr7",
-	"m+Xv64hTQJCSfhepZWj3O4z/WTXqH+Z+vgR0Azn++klDMSfskgvtigID+YPRFJCp+8Yl39a/GkM3huvr",
-	"YY3jHT5xL8q5v8FuJ/E7Ndbt1B+phIuoBg/MF29ikMX+a8s2UHrp3koiIBLotxtJbLwjjJzfPf+w6/gw",
-	"Qt+OPGxp4h5PKOft+07YD069JMCr2MnvsoWg53NcRcYin7SmDCortgNQORrLFAb6lIRzNHUpIEy4LDlw",
-	"QmxxEwwtKOHyTTHPlh5HFbnGxKCfvKhhAbFKZ1Orw/ZBdgVOd13zrLbG7A8/0QzhN31dDgGT3poL7BFc",
-	"t2Cs+9YFwezz+iWYVbviVm8fUH4R9u6yOhYi5iO9OdSd87GTa3ArvcG+156ftuRweOjpiw5bl7e5Vox7",
-	"m42yZBNCckYqH4Nz5CBk9Ol7969Bxf2t6+p4KNW63z2CAu9GGsqo9K0pJ8NFcQeA/MRVNxI0ziLoKdgA",
-	"mXlvUCEgBe8+jx8SQvxSFk77LP5SZNzANMfx0TASNy1a22Pj6bjBhwXxdKRzCUXOXRWxe+snmi14eg0y",
-	"m6fmNmm5gBD1GAWiR/Ema9GTXrnjcum98SjcT9/b/wze9aMUO1JqH/yW22GGrrj9/gK35NU7jg40fzk9",
-	"pnbiSgpxavahPVUg09j8qKTEVWx/z9uLIaCDElQBstFzEA5sAVS3UwB5E7Ei2T7NyUeXgf0GZCoAC3ZO",
-	"6pQBqsjBoqQcloa8huz18sn3Lk8QnMfBPkeqEiYTKlLB3Ba68GtRQqokNaqYE8jyrtJDV/q+FDVB+ao9",
-	"6YYY/HFES0z9fhwQr/7QlaR2PR+Ge46zYerwFJNq8wGu4NdE1bzW+Qm4NnHpZYHeTkaAnWkubiDx4JEG",
-	"BsykkLF2cG37sE2e+m4G3szZrJQOoEbpQtcYYt47r9S1nV1VUHK366N07mZMnVMMAWObEMEldOm68j7E",
-	"V8GawXI7LyuZOIw/73LcqeMzdSuQPsf+0bCm97rqD3Sl/GIOcQ2cPZqZgQooNVJcAMtc5fa/bKz7ooEi",
-	"szIqAnXgqn66HV8QxyupL1bdHwX9FvwaJKuK0VrZfi/LSM6RuK4HdtKf4vNSze38PquZxgWBJ/kkP8R0",
-	"a17pbBdXmtnpkxjxaxzp1PgYL37dqf5ffo0HvXNvd70Y9Q2MXqcdyg5bd/ZeL3dh94Q06qf2ZT1ScY29",
-	"cXTvoBGPSjoJ2Y+WNwIOPjKer4/w3s1OBmgvtl3Q1zCmxz599tUxjSk+rliKO7jHiKd4Ggn9PYkjBuc6",
-	"9l2bjVL9uSYNSfYnnIzWEEt3H/ayc69+E1SztB/uNGQqK6n7lDu//I81dcPP7wOFctzoH4Z5jxh9ev5N",
-	"IW+CpPXdlS3fzoUEj4xWaTQ/9AryHPO1GwXK3Ri1kUkQrYk5ssL70uXqp+/9P4ddWscSb8NfHt615YYa",
-	"TkOpYV6n8Uu1YYA3rnc+cQh3Qp45SLU54lRO01xRV7w9MJ8ewZPQim9AYkTOi9QA6lOYHZTPCM+yo051",
-	"6slHx+NwTx845aU1WDTxxX/zMMysf9zpedmrAL8zRMf+pB/Kcyz9C+nwvQfo30ptEuwamWkt1YnivStm",
-	"wzXblMIYkBet+xAKdu8MIjeve7xparVbQf1Pe0vG4+ucPcTYcUxcxDf0x/tQV6dv9Okvzk+lMIDoj+wa",
-	"tgvFy4zcUg0kpnIo7IdenB1k/F0Yd7/eI+Hcdwm4W+K21GAYXyt5hZXri60BzcKLdeFzRNhZnxm2LNV6",
-	"JEblWRwkvZOLbifRjPv8yy8/f34UPvsXX335h+f3hmh/DKiNzjlHYSy1KcH57x3lTKAhUf8BCl4E3Dch",
-	"YGFudSQkESUvKLOeWhivEZfHKrwY6z2G+nVaArU076X+t/TI1FT/HcL/84VyLlGayQhC12mp8nzB0+v+",
-	"jgAfEjy/5o60b32RfvftVDkiBZTYvBp99RoA4U2ossvArbWccq3qNtSkA7sENad6HEM+Gy76Wae9shNK",
-	"/SjTU8MF2x4fFW6p1b9n4CLLAZtZ3JpRjSwuXz1zSFjO7lwGNIt5eUaxtbcoo+CqhJAd95CdPTuqd+tj",
-	"8kQ7VoyWv3WFOehGxbZDU4MQ7VJqgt/5dhHYyFcye6SuBZkqXXdfu+l7yDoIhfS6bX9yz/yuy99oEY/g",
-	"wHyNiJ5GuOYu7fBWpzYuqV2JonS43Ck0PgJMH1/xG+jNXutBl6MC1iOjRY8aAPJzfWxPYnv0/obJgk5z",
-	"2/QAVNM0xfpeSOMaGbgRVAz6PWkKxnDkwSiM++BUQ748pRcNtNLE7z9uGnmUoiNPCoM4Te6Qpq02qstF",
-	"654WNEqTSlJXIFkC2FuBlCtVjCeQka2h32zkUHfo35MMCJby2M2dsDA5bLYcQpi3xIDLVp03RRhB1ur4",
-	"0/XS5FE6OMZ7Nr7oYCPWPVY7SRs7TRp/9HN/IAgs//oHZix+nA/aYZFQ5T8/Y5rA6Gstw/Vv5nneym1u",
-	"Y5v00th7+sfdaVZyMdCw+Rv79ZFCxqts/wMLYR9ZJl1irZWjlZxbI7m5umGSY4M4b89VyKvPLur+ndYM",
-	"dC0sDyOhEm7UNQyhJdvv/0VEHzkRNW3bGqXZ+aXZa6NdswGQWdKos+1kCS63bK1Klw+MJYVCs+W+7m4+",
-	"A2e/FUtPxbF2ukhqBNl0PJRaDRBsua6pe7MRzhBmM2ITUCsOZZ/XxOH/RCfxxdl/PP/dJxb5Q3kEdaw+",
-	"/+AwVtUCCzCG4bzumTOUHJcCeu6gZZD5sBIKLCC3Ov61dqitVuvyqhjFLs1GpEAgVjXIlZsdmAp7gxnF",
-	"FuSvAuyq5rBzArAcygakyin7o7qjNumpQiIqv6rMfN2bx/RTkxX30Xof7Pw+TB6TH/3D5DGNGH36EOb3",
-	"/BpcGio1eJSMs0XJpS8GIbiupvAWS0Is/Q1grdWcn5QJ+8/BBKV+qozArQWJnR8l3ppfzHAmU72KaTKZ",
-	"IsmxmNHhQFIdQCpQM8+VwucRFAMR54Nu7zu9SEcc7WkJa3UzkObkn5xLZeZgdSyWC211j1YhR660r8pb",
-	"qtJ3UheaaX5jmSLZ5FToXcJSe/9MwFRra8vxTDRsY13Q7YQfneySj43N0j48hsJbj8ajV+IbwArNCW4D",
-	"vSlkaUgTXhJXGjzKFPf4dLWU3qXG2EWww0FalVY9t8RCrufzn3+1p0Wty4iKqjKfnc9WxhT6/PT06bM/",
-	"nJydnJ08Pf/DF198jkfrXv3e0xg1HH4foAbr8G8qvAs+8Cp38BFCzobv8JiKrc/sSsIX1wGo4EOH1v7r",
-	"3f8PAAD//w==",
+	"zquiJ7Y8XaFkM41g0Bb1tP3iTQQipP89l2eyYqvwQn7c9VY/QhQ86sjo+mSxyolj4sckGWFBSC801Q2U",
+	"MWjLdz7ngxipNiXwtWYFL68hY47X2jcnCIPDNiuRruoPGdUheFi6iENI5S2lup04Uid6RLXqbsS/ZrEF",
+	"EOwPLqsu3Fqrmx4WO2nSVDdV1m16nQFVZ0S1MwrCXAPclJommqLqID2qVULtD6/vOrzIso8kvci70A6r",
+	"NX64XCF/Vw6bD6rRA1dlASRmAzVEiwwIoHbfPYrfE5eIF/rcz7746rD6ZEeAlHjX69mwBNNXquxddztg",
+	"WhJS80E8cOjLgbKcSv+l84jh69J5Yd2Hz4LzcH09x9dOqbiaKE1rN9Gp9ps2WDTRKISziq36GY3/2iVY",
+	"fYM1iDYXdfxMSUiIoDli8G5UlWeYCBjm/WWiJDVulyX1EGUNlVZPze9W63CTNpXVBxWj4AL2Oz9QS4jx",
+	"6plzUPddjbhGNbkdZqcyXjuj1exxGNArxylQU6IH3vc4BnPYaLK17nKAiAs0nj2Oh0HxinGk9GA4kpYG",
+	"PmzB2v9opiSTatMqNdsXHW7nR+wK4+ECG5fX8eGKa+4GtvvBK1kgmgetNCExZ7Q/vIR2SMXK9xW/ATSq",
+	"QWYd1L3DHHzctMocesivRt3vbMTSQNkHzLcrn7xeNnRHG/gH9Ep4DSFi6vQBj636rB9iSQEw2tA8agC1",
+	"ffFkB28TykqERrQShq9h7n5slW+/W8lMSF1AKycr5qOP1LUIk49ATnOZxfR04HClmcaO+D99uP/3CIj8",
+	"aBhve1J+Y7lde43/34Kd3yWtAQ/TGAwuf6zx6EsrS7VBM2y7/J3mFOSD+GXugV3ek6Pqp/ZIqo6f/3h1",
+	"p74S+1ho8+r9ak/7QMJUkdqbQHtJcBHYXyDKJS6hyLdH5mzuMzx7c8w6C8f3xVZ5CYV6QChGD/Dv9+4K",
+	"MSuWKs96yoD6nVUuPzDC0wvV79s1Lc9tb2YRvaL2ybjmOL3dAuyuHe5E6XEu9C51x7my1w3hVut3m9pJ",
+	"2eu23+7CQfvW+kg3f9e/NHTrkXT3A4NTOf6+225fNi1EOt2r/QuITHifkXNJikqfV8brMdESnBrRJp5t",
+	"hBwNY5klpKrMIEMlliDAcyWvMIRW9HhvJ+MbahFHYLRzpCyojbeK3GrZmmeY2epAi6ZpnEPZsL0yf1jb",
+	"fAgnT7cDH7Z2OmfCmRe1e4ZLBsslpAaPb823bAHMlMKe5xUXLYCVBlepwZNzb0ZPkhzhtmklZza7Fvqq",
+	"ydarTcKWx7pFmTGS973FeqpRG1q19Jv4tkUihxDDngAVJrJFI6ufBfOM39sma2h0v4o9rXPCnGBTAnZP",
+	"KrlsAYjNvGxogZAVVdyqyYMywLEZRj5sM2UeVr8ePUyK1x6t24NQUvTERVnx7dHDqeQDKkIH922giTmE",
+	"hoiKUII0867R8ag4Fc0MO20Y2pPba15cVvIl4uztyqumXYeSMCJjy/f3uEvqVeA+3HXiCv65Q8D1j1EC",
+	"qr2PW6qL7LC9xfUch3WBSh4FGLCItt7ilVHsU1fH/9k5s08xzlzLm7oF3LIEuGAl2K/P0elPOF/uMXUD",
+	"5QXy23OrNtTNQLZgArFjx0KOuaAL24Ng07kKhyrFOzdlV3pcVtI3aROaKQkM2YS+qP2bn7MMoNhfwNY5",
+	"yGbiPSfXp8HxKnOtbkd1HPNtkCI+C0dFfU1eXJQn5XmODkv3eFK3/KPdsfogYcdjG5dQeXAF4gMJSw6g",
+	"NKaO3vb0g3zAxhgjWG8lu71EDsWmIZztIAWu88r2GqP6zn1Yh9/xxBFSD/U9llVXHeDKwUXts+mqUQ6c",
+	"tyCzXpOuD6Vgj9/QFc23L9GPOU/BQyiWkIpCUM2GO4cLduZ0Uap1Jrg11z5qVS2i0CPj0iubsvWp0Cac",
+	"d2u+6+ycssvDcNpOCgUlRLra8F+TUegC8cLtjoBzL09YjYSbMKzVt7ZjCX/FkHIrHZRRhia2msdTbKyk",
+	"BysK91aTX8ceJSBslRbJCm1uAtqHQjLOFtYK8O26/MsRj38F9OUnehde9Z735kGo/J+OYh+NquKk5O2v",
+	"uPNyKIuwTXd21ufUkxatciGvME1GGA35cvrb08msiy9O62jobDCF/F23Sm6jyky3eMR0noUxoS3D4y2H",
+	"G7waw0tTFwROMy1VpivQBovD43vkxF3T8BgRObHlHKW4M6PiqMXDKdhNmNVfOFWAHA66VEU2jeHe1E7F",
+	"PJFUVBPHwggIxNoUJuxq7EDrHqCDdiuPvE6bbR1eLHCIQefwFgR01trNgWsVx3zRzZ0brqyjx3rWMzTu",
+	"lH77iWa7V17jY3/BbT3UcB9iVZNgYDjCTXPgpX4gj+m+moW3PpbVXjz5tPu8YlNX5a+4XkVSP7998eTZ",
+	"l8895PeSnMxhj3ehmZCJzwJdcGyIul63ct6DLBilrl0vi2hOciyldTcIAQf39kMeVBXzQuUi3Y7TdLDH",
+	"RoGKM/UEsB+0WrDYLaWeM01YIdqcZgheoe58cQAuBKH71fQRlEAGG7yzar/GKA2GPY8iWFboJDugP5Hr",
+	"zBjx0uwT+fX3x7VzC5qdtUn5B9XULi7gqpLnLJiKpWPEB48H+2ivD4nXuhOJYegiVcwnjJhNnQh+jDA5",
+	"Oo3Nt5eLt1KjPHNKBrUGm8qxBTFpWVEWYw0PIUHreZcf3M9EogYsc9+YZhpamLbvIkmR4cftQ7vx2iE+",
+	"6Bt01dys2+0kadp5RRlcb91gt5PeCH/lMcXjw4ptFNXNyjLPWpBjXIkbbDO9vz9AHQpqCh/juWsdRteE",
+	"jetKdR/I3CHp1sY13ClKpknDvTu8p1Nk0L7BwVbvU/CMKnpzkl1zKV/tGxX6+yTC75y9ITDLvIl6N/oF",
+	"QlphLsMeHeGBuM9xEtbRxaF1wJ7KuySxs0U9VNwlzxbtDhLoO66vH7IFMxT2DGUqDq2wdcBk8958vxU3",
+	"PTfCgDbz6MW5VwoQ9gDsUb3jSIQBbrAxuVWwnAtZc4HJOpotVLadJkWJJjGPe4QoOQY9v8jDU74GD37A",
+	"jZtWgrie1mx8MJ/WkEzH/ovRbwpIj0+othQ+oqFxIzY0pKObVvQk90/od2raO/V8NU/X2dDXRywr6OIw",
+	"Ru0ohYF5fXxHVrVEoBDqYgh7/oFuEPKU6H2vb2T7VnRyzfY4syzdHNdSuo/n3bcuq8sS9xddOx4ZotU+",
+	"+yqWWVHztr3gnfU5txkMyKUqUzhn3CVehh3RAgqxhgpHaNuqbFWI8uxGaIXwx+5d8VIbxws67i7n5Hrq",
+	"21SNbFLdeyfqUvLPn375+fMxLaY9Jwg28Munzwb7tXVzOOkynFNKa6ZAY7lYwbXu3TVKeJwFV6m/RZxn",
+	"FO1hLyvpm/CpjaxjM7JdwEaZ+ol/ssi5sXv2iWZ6BXmeOIAYxhn6eLQmkbcL9vzll58/T0bzqvZUvxNr",
+	"gYAxSgIrK2n/2Sztgp2dd5ZBkcs93Tz2nWyHvXVC/tysNCsh50bcAHM94He2DSXtv7H/g97Vf/u3CwY8",
+	"XbFUWUZLxy00W0CuNi6rph9YYT8kwgAP6Xqp7WXq431xL36H244HUWtQYg4C+3fq6T4BHxUnvUt7pISX",
+	"uqXVOFwvXMYIKTkm58W+bMpwyP3OYYQNgj7WAwWt9r8ZmtVPeBfp9QcsxEn+nuXQyANr6asU8/6iunyX",
+	"usqsixxM2y2+yFVKCDUN+nuMt9sBR8aP1kKGnz7d2c9JZGuvjyy6zOHF9UrVffAmu+fSi0GIwLrTXHjs",
+	"zx2HOasdZkITloaVBGojKc8mhLJ8wGqaTJSHN4B44X2ARjFhWM61mcZgRefOB4CGmTo62M6IuRe4x+Gw",
+	"0V2cLKLmxj3qtM1khnpaXKUW/x3RbH7wDgDO3LRIiymE644wLhPf37u3dpDBdPy90nQwFhg0l5/G4bMD",
+	"MtqMXpeShEPS7UrqA3AVpLi5XS+36+Pf4FI3JNmxUes78usAT/sacfkPk51XJU8h2g7vJZgNAOn/hcqF",
+	"IV6FIW5rlmUMZNb0+FtsWc4rma4I4qhf2X5+NsqMCmMeuyGvXMkry4gQXWnpGoYXpVLLZkaf72/j93wE",
+	"QNjdvh3P+l36af19JFz6EC0D/kdHAHY0Drf9u9G4e+cYtNlA121fj7vjtQ8v+GBgaVhR9uR3VGdQr+d0",
+	"jGp3ee2tonTBunSUUavpBusLX4HcwM3YKgQuVbjSaPGimBnT4SlV+UAvzqfPzk7CC/tl67Y+i0PV4JR2",
+	"3+nojeVCQsMzOh6Mk25rpT88jznK0qrEMiKnSe062esKGjL9nTPH/Qy3ToLAhH+XNmQ2iq2By84Eehx6",
+	"0XFfSMYXWuWVgdrjIKQ2wKlC2kmpcSN4babTPEqVrABV5N23xP2JpdoMHO4X7bP9vN1ONeqD8UWtsbXD",
+	"rdCGuqbDud/qhIns/B9/+3vCCm5W9l8MdRm7vDEbMcT9+6q11GC7mdSIG4f93F6CyHJI8JRwESVzph82",
+	"9XDyjVxqfKsnUr3/qdrWuIEXWxND53qF6LOU8Tiqwua49i3iylmXEeOPSvKDo0yYIC9m1tOqxevkj65k",
+	"e4N7l7O5qVPq+wMkLMe1YR8Dqq9PrVK3Tn2HBPc1pRiznb3Sf5a07vqQqKa+A5GswWiY9iXX8PyLFpXa",
+	"9cUohBSjoZPyrWQSp79TOxkE8+S6Bl6nLYs7Hpai1D3gG1bMaKv9G6irgT0eyIgb5lv0duPlUAKzW0PI",
+	"8/qc5dxQ3pFkXF+7mjlflNoMy6TC9gwjh5eu70R7eDspL5btEyjMR75xn3VqlImxh5eWehkcyqIGtVLX",
+	"tlZSWww6Qz+BZOYioUQ+Q5T7WE5yN9wBjvL6eu5zltevHuEwd8/2pvn+KzO1ZbhNmSM5ZJVNwau7OYSH",
+	"JPqNssfepiVADDUE6W2eqjzWjlWt2VkcFdr9rlSbw35nLZwD06yOUXXSUlEXoLhowFkwvlA3kHg5gVzo",
+	"EMzTRgU6QPHZz4Xb+Tr34lthh6IOmII1wZxgbbUDiknZQVbe6ERO6fHqEJ106yxaZJOEtLevN1K9i4f3",
+	"lAbalB2d237s617QXYhIqoyzgmsDiBPOrfbB2VqtQfboH9ewjSj0L5akEgAzcGvOGc4hYaDThKWmzJ+k",
+	"CasKVHq0Ykr2xdOfDrcpCNNfmutipx8ne0Q8wTwNfMia4GxR8vQajLbqfmjJNaqMWcE6vngT1VFetMq5",
+	"4hnXQwccQ4PzdlOEoXwEImpHnri2rEeJk3s4+VqGxrjc2pA7Rboj5D277r0ne7Q+fMw50oaG/4mLyKlP",
+	"7gIQEnrM3zVFuqdxXayhp93rMZKsLoKJ5O2KLMecWWsjyXOGnJepkv1WCdApyBSmWdB+mbWGzFq2kRid",
+	"cyWuwRpAJasfPW9xG3I/1CL4IAm0RqimZg5BOR2eeDyKFSXHum/dy1ylsaRznvduAqHUnb+fKA1Z6J1C",
+	"ylDsdCD1fIPBlZDXdMhGqXxu5+v/XeebijW/grmlv2SGwC6Hodv2NESMIdsN73EvCsgbaSWyKbfe0g0b",
+	"C1M6Yacn2wl7XXv568y2jSqzXViQx/f9oa/0mOaJRIQRvbMPMr4TaK80wWhrLbThFHPfagNrRxKD5193",
+	"WBiXO/cXavN4tGstjFkTzCbtWoyE/hInmz9iYa9uKsBcn9M6TfUKk1pKwMqBXcpIMYeE0CbnRl2DHEpG",
+	"v5ckSpU280q3AbsyVVGhsh9AVuvFce9/jDU4R+bDDkLQNkJePfA4uy2Sg16XoI1Yc7MnyNsl6PAIkihx",
+	"dfcwstyAVOpJxq7EfxFMzh4Msf5eE70AQi3RviuHHhwKiER8gy3VzKdnG8RSpH3xLWNgXZgelTYIzu7G",
+	"NCtCDB1f6Dq17uopxUX1evIfn1uL64Iq4RliZ+VC99ZZ63Y6g0tsadrIVxJTswTiJ+wleL9/7eBIOO/2",
+	"PibNecSO0poEf6Rqgrgxu1AZodlQpg1yfTK4nCVv9QPUKDEEsMvvi6YBzWB/J/dYJBiEn0cnjzpIfxvg",
+	"dp/djosf4SnPGWfaqAKdM7Utjn2c7bpWag3Y44gUZ9ECKz26Xe+eQt5/is60/cf1Ouhx/yjQyt0ckEoa",
+	"F/xSqtC+j9UNIGotZbs53KqxMaQ+HX5UVWKdlu7qhvHPUefUPNokGToXRQt9eQ/aMk3gkYI8QZPOUWq6",
+	"252VVQb2RXn8u/fHeOitl3AltPNa3r9px8F9NvdPLJZYeIzjrAF2+FiwzPuvDKQlmHkkdERtegez/g64",
+	"Zqj47XKHzWoz/8ff/u6qnpVMwSW2ufETpgFYa5LJZLfioS69X+0uwUXfvc+Z6Wl0upqihj73n2AtPu4z",
+	"eeInDwh2MNgjEJy+9OwsED7xfoD792Oo5/rB13KtSpi3J9/fEXkX9zPodLmTcTqs099LaX98X1MPdrqS",
+	"uZBw3gS1lEQ1skZ9zoAv8WvNt07zEAargDTl5tROFPv7QNmkN2PJO0eH4nKJH4xunotswB1D7F58fKpK",
+	"QE9Ju79/l0oH7vkRtYR1dvS+vOUF1zCqUN6abLvv7Mm6HZ9XTJ2UVblNMH4YZhZ7LKOxqcS6yPl2HlFs",
+	"4gta8+08VarMhOR9QVCHE7XmW0aHilmO6UrkGTYQcFdDbSSWmVMquX8lEybxwNT+KezbJex6vXVWAO4D",
+	"NcGPh07XzjUQg0xzDm+U7pW8YHyhQbqAiS9ksdtMexnW2ptKzJLZCniWg9aDfv19RCTVfOOicruzj9kv",
+	"P/A1Bp+o5xXHTQjnTp3Hx+TdUx+MUQfue5eNerA0LWReIanxwEpoe3h9yE3VGuYB1GonDCfMimED1Lla",
+	"ngdnd2X5pSL80ppS3GsorBFUXMZJxL/2mCb//d31kpmQKyiF2ZvTtO+Y9oC/HVTJNJQ/X6fLS9g8wXtK",
+	"/zSqeJLDDeRDifQxPnOIQVRPa5CXdzHWnQMmK7mQvqq630zwr1HFvyrkHqFC7qeA0rp4xRrmBH8b1SNd",
+	"t7LYV4Eo3f1uSu09lIeHtCRF2T1xAep9W52OhbrslM7Z7WxjFZSwVjf0UQY59GJZRte/7+p7uKZ449W6",
+	"g11IPNEND7I8XeXzCP+X/fFxTbN4rAPhS5xtwgzHMh6ablvDIOXWsG9fvfimI60/Fi3STtMzCrVEBeyB",
+	"FMpjXGqhAtMjyfrlVXAWqmAo3sYtzWtCnchQcLBl7bxrQP6D4yAo8FEnjndhpdS17oPx8xqxS9q4Egbh",
+	"xrVPuExXkF6rKiA9y2g6nT77GwLfS8WZUG05xHtqb3JfWV4jWCJlLLKpI8Fts+dXTQRwgepUSQ7H0b4d",
+	"FJ4D0OAQBca68aaXJbMuhtR+rE3gE4msXGk9T1XVEtZhQqnSetg95lv6WrUeJQ/P2UZVecZypeEgN5nd",
+	"yu8Upfrt5r0jI45bYOObNjc5C5Ekwi0ThqU4d6kMW2DsyVIYn4jAQrV+HF31KeCJ7zdd02zH++L3yxFL",
+	"IJrdkbbOPpbKsXth8Wx2rms3+26tMrEUvlmeww/C2g1KGTGYY+21COKMhDZEysJQWnC82PkFio4E+13a",
+	"lyTU8mvrggLuhfvRrl0D2r2M6xGDcHY4PQE/6qGjsVE4++yjNFT4V2+C/Q3qHwo++9Ew9A/GyZ+QbXZr",
+	"yx4Ae35vZItuE4rKIe2nx+KeX0PRIwePqijsNZ+VmWt+Q9HtaWR4n3183DBv8Vc9HRKONGz7zNlg5/10",
+	"wx065NAPtV0JWzdy3kPunLd+R7s1LL3uHHKt+jveVRqWIscrIGQGtz3O4eWYlj/LUNSrZTzarSGtSmG2",
+	"b+2JuwBnXyZANbcm46d2ldyo8rOEbVYlfWYZFdAnmXtKNq0wPiMtYUPf7LaB+wzL9ewE7KYDLzHs6Sa7",
+	"MqaY3d1hdvFSxfXjFz++9uC3q2pxwl7dQLltWnYafg2U4bTCebLXGawLZUCm2yd/hu0v8tMSfsPZWTP/",
+	"2XOWrnjJUwOlTtja8sfM4/umuQBpPju3xib5gxhnrr8Sq2QG5S8Sk8D5Gtg1bFkJpiodmCEVEVg1F9s9",
+	"kpfeT/OkhCLnW8iYKStrkP8iCS86YwXf5opnlHexrLTdOYoA4LjztdBYSXTCfnJ4RMFizQp+katqgQvR",
+	"jOOs7Dr9zKzuJsNp0EtFdvKL/EW+aJqTY3zlspKsKNUNaNem0oPlA/OU8YlmSETUMY0KcWgWNKOf+A2s",
+	"qsWTr10z9E9DoMcmj96OJDRbYFdtoywV/SKD39Kk8MebVYrHR8MScH8lfaDNTgPbtNOKP3PrqoEnqVsQ",
+	"177noDuXVlDPl3n4NboAHU3iF+kqRiwF1r3SrYmDE3CxbLW0xg52kwLLfVgljcjRnGsSBX+RIDONhSUS",
+	"INNMKrcq8lhz51WxB2p1ADyFBiXTruyVlY4aKw5cIzJ7rqcucfTf/6p9fIjbBS9yYKnK4IS9QCeY3w1h",
+	"9C9S28m0muBRf18f0L9gYmn/sEJau/xX+/vE99g0FUJrPDs7+0V6Fxpm0ArN3v/ik1l/mZ2z9//429/v",
+	"7k5+kVg/lYIkPyI1kFwKq8zNXhSWbTx5dnLmBUjrs6aMebYhMpkFiP2zp8h8C5C8ELPz2ecnT/E9VgIh",
+	"4ztdAc/N6r8xxEG1dHTaQsnX2ex89icw3+IjpLYUSjqL/dnZGfF8abzlDLfmtMg5QceTPI0xbWwEErKz",
+	"14Rv3mLOs/Off01mulqvebklMBB/p5q6WeQo+oT94KkmLQH3judU8Mu3ukV/aKXxK41CqFrMfrVDnq7B",
+	"lIIgxvv24Hv3yMNtArZKdaPc1dpgn7ZSz6KVM91s14+lWtsNqzRVIpMeHF8+atyDFHBZ+/4fmACOXfcI",
+	"orHMg4SihA31oP30y7PPm8uNEUTt8wq0USWlfZMy/ll8726enmIQup94vhPavKBH9m5gyLr+6koGmm0c",
+	"0lpxBPQcRLb3RZ678r71BKSFkYO6t2MdzHQMf7MS6cqPxlIu2QLRALNw/3ySbmcPT9/jf+9ODRDQUKFi",
+	"gEOY0KN9d10CISyh1hIIpZaOtalOsOJbWEFsj9Q/apQjhJIbmOdiLbAH/G+VMnwOtyteaQPZZxeMMzsl",
+	"hpLB8npEvG0d8ztwx0wBKb4GgynOP7+f2evgdX7HwD0sbKO9Wv0nCQ57OCPgLomfXTPyaaDv/Rm2WC7o",
+	"tJyXKttORniv1gXmYZIu/pDU/Y66efawTqKDgN4moHTSapqaWCdWPdwlETzPqU+D06Q041ecYju91G71",
+	"MtcWrI/jvhQNRvwDbeplJV2MpGdLLys5Ebuo1UPjoo5WHqdOE8bYqFNsSesLFOBwH8tKBpvYjoD0st5v",
+	"Wm7ryMX8rQL0ELub6WJbB9zD2Ft8Y4B7viZ3LWu7kjQw0vfyga/J9zriSWyo4hjFA9GcP40+SfVGAivw",
+	"u3vTXXPwmMLUgh3qvZkNUZ2+9/++C+grkpFmbYL5mgwlZ+Kmag2aemt7kwBtqaU1V1z4wH1nxBq/qorz",
+	"4FkDea5JlO5Kmj9BTdS7JL3niJv9L/l6DE38xIX5/u3jEMUwNwpz3O9JGm8CP03SxBfVRlqDH6EcMQN7",
+	"Qxy+5u2spCDF4SR0yhdcZq5Q1ik17VN9QQ/85AsYHvhc/5m0g6Crakz5pY2FzN47X5t5fxr6EzZ4Cnvf",
+	"VsUJe4u4r2iKNkZqhiKPPgTK+juUeqwC8gRuPGBT1QPDSe2YEI2DYehVY6GBlSa6pcn47FhP3qYGwkga",
+	"w3njJTbpVlTNsFQlOmpcQy9vXZ+wb7jhlpNtWj3vr5RJKIgv0lXjxAEoNFMy3/rbR34djy3SFJ9KSvCk",
+	"KqzWdtcVubsc8seKVPFXN1F9/LC79EA3I5jgXduP7XtjPqgyjSP3X5p3/BqmUP4QOokTKUQAZr7+7jU2",
+	"Pz1hbywthOfrnqALcsGcb4veRB46cQwfXgEvzQJ4/z3CFOMEUzTWXOTnAUSuBHerEhf7R6xZIdka1pg8",
+	"tyb/gmIOUSFhG/cJ+v/wZnXvzVQU/229so+T4Jv5PbA4qAd6ePJ+y7eNXeOKXYJCLs/bAs45TOdHELSq",
+	"EaWjKuqLyqggFhRevobnOwRlommutUoFr0MCWE1SA5VDrqHVo6olL7YXZOGhyeFKU/gV1BUaro8kxoko",
+	"8O00rMYl48geKyK1ax6anbAX4XQJDTqo9yBUUXfpTpiHuvOgm93nMR8fHcn8CjRbwEpQ8wpeguvQgDMU",
+	"DtWtfdcugWcOx/v+alr7tII1ilAoz710qLGu8bx03Y45ZjzWyGzNtamrJiqjEAfUDzALylF+jZqn7Yk6",
+	"PDFywrW0B1U6xFf6JuhkFjdwKVTbMpRd54ezfY0gDjN+R9RGaPSZC3nlSaIh5r4FOOuvtYR75rk+pKlF",
+	"dPsI1ve7EB2OrmHCSuB1TBnd8faqYde7o2S5dlU8cS/xs7MzMrPtYwWp/64zjzcDEvbs7FljiwNq6tIl",
+	"Z2K8N2Of2p/73KPPdrmBNT7+yYy2oEbqg1pub5uDC+y2Z2fPHmn8N5R45jM8J7gVf4SuUodBY4mkB7c8",
+	"NfnWRyvQePSNenpvxqpaDIZuMRz8cKpWtXiL8e4+p42d3kRWhK9qZcJpVyu1YesqtSKdrVSe6d4Incj0",
+	"6XsDt6bflffCsByskv/0WZAIw7AHBMbvrQqBjaSdGeNLby8rmbB3XF8nwZl+A1YLRIugNgRc6pSlZndp",
+	"L5irx0Pr4nnvm+1jzbtJsbK2SN2bYhNoP+RwcBMQrjdjiyxe3RZcZq+zUYEqB3Y6Ok4VVOtEuig9pGh7",
+	"nX3v/Pw9tCgyfYEKE9U1uUZbddqKNtxalVYPwGZz08hA4QKGGKpcLEq4EZSflXJJQxLWGHewcmbTDnkQ",
+	"pQQX3sFIWEm4ULd3p1im0u9W/Np+/T395mAB9VLdHi2bdjSuNxSubWfBfaIRgAt7W9FXLl8JgdbOGcfE",
+	"BWtVKVVgVY6LFM0JW+2EvYiU04VKMaVfNQTtc6n+FCJODOlug53IRuZiP5CgxsN9aBmNgwy4V9kCnRPT",
+	"XZsX6TXllVUGLwjq44GsJAJp2vJgTyOrh9sHl5i+wcSSgPzCu2RvTv898uxzMJg4yUWKmRFrQnDctdQK",
+	"gGtsKdlnl8FtkSO+hcvujUYjtwW0TZRRmdDOyHtnB231Qnj6PJbhv8UkNHuBZr+3sOS3BEvxCHbRJfDs",
+	"CTq+HRQGyXpHje0GKRdMYisox/P0eGLWpgS+7ld2JMNYAgYGMhyckFao2db7uyTAJrLfeiQjyp6xSvGF",
+	"84auAetMCSRtiRY0PYyplVStjA2ttuzpGdPBe70RiP6yE+ZyW5t0PecXItfpJxrfSh6yrgFm13r/m/nr",
+	"uPQ23LgnzQYfkOWGPnftMmBdirAWGRqeU+T8/cSv4UlVaCtMMYZZPtFu+9Fn7fu2uiVdUIlrjQphD3qA",
+	"xAL+GDe4X4Q+zSARM4NUZKDRaw+ly8JORSFc6XXg/Tthl4Qdwz51YFGZkvAZZgUzh0GaBL7yjHKMyU6z",
+	"FIcy1qpXtcsVzakw9fxPr96xf/zt76f0WYSeQGZNC4HDqOmRDHQ3PWzQMyp49HQ6ixlk1q8MfFOVfJFv",
+	"GU9TKMwkcVY7oGWQtGQq3ieAITSFrHnE62PfT76n792/7oazfY87f/e70Rzl3iTwRubb/mRiWsQ0+RLe",
+	"uX7ADrsrNrTRL+iJ++3zfhWChnmMXBa3oL4kReJDSMRGrOGJqswkjD8A93FjGBXei924k7NK9yjJu2da",
+	"QpFv++3NS/v1NNfno/GH4pr+6RktUW5ANAk5XmXGriqRcfRcKorfkSTHBOwtU67pkAu+1UVKVss9iLSC",
+	"Bgd9/OK/6uYED0tZj8Eq2n0kejiG35OJmcRKrYESmu3bmZK1VO1lFahKtuM08RM9X9RA/FE98RVPV7U8",
+	"F9q7Mn988/YdC99zwl6TnzOIDnvjQLgCDVIAlwLyzGU5CYPOJEzKoPf8/PmvJ9aGGFT19Eeu672k1MfH",
+	"5UE46ONre1VhGc3Ts7PAp00mZsJ4U8riXU4JpRVYSiqzdg5Fm0ALLqxpdirkjTBtS6bjNMUKxtf42MdK",
+	"FzQ7B1f2yHRBYw8zLtrkKZTP5ZLUGXt8J4yqjzLkCnqlNhIJ44L4V863+CHW92IdRlPeZemjgJaJUEAr",
+	"lkZ/Dvn/fgRqLfBgMsEO0OeFwl7uOIEJhH2e07ti25H0pShnmZ3fx3oj7NxeZI9uEdthh6+C3depI9fD",
+	"o3Yi1z7ZCdkfs2/LwTS17Kp08Md0ZaaoPuWibErk61SPK+5yprH2es9FPH1v/zNopsepMRLFLOjBo6vt",
+	"fn3gKz9c+eDpZwIr3r4qYYstBplLVJmaGodcyOuRp3Jawg2UVK0e1/JQi1Sy3SZSiwxOGHlsfVy0tLKC",
+	"VRprX7aUjUPs2sUB1XIZU90MXQGaxmMQQfIxMTq/8EfOHR/P7O6d8uErt13WB5UMaEc6BS8JOQ+Tyy0R",
+	"qxsowyoDy/5K4OkKutllHbL25u6w5P/P+qkdUtsJcztAjAtKlrVWct6bAHl4uWGncl7icFg25gYU0prl",
+	"vVmhHqFq1Hn7Zbt2D7+3uJ6f/iME9moCwWoXStPqLzxsGyaIVDhIfpf4xKGK10d1FnYJjxJgrZF3awBI",
+	"0Y6d0nYP6rmXBH/5Ueq5dm4fQM+1ww6z/gBwc7pzdI6ppukHZ4gwwpYqt9Y+exGCLVuJT/4ipzxwgnqK",
+	"nn99+yjH6vS9+9fdMBQKPjNK4yjrZz9KzdMtZVj5dCWvE6XDubd1MhhrHHJq8ULHMZwGh1gAgxyzkr93",
+	"hlk9htyy+9QvpxzkQtKj5L8UBIiyC+pgrb06w449RV8uWX70PSbsYs/cG2AODyMMXwntk/XnBAVhjZTA",
+	"++vg/BNWyRy0JqgzvPj4L+cabLDheD0yYdI59rALPIHJvjQfy1tcUZfLhNmG7YkczhlVIIVtjRK2gNx1",
+	"F8IuR9Q/P+xAE/M3XqIq+HGKnEp+GE/jZSVf2uMfgCipzVePqnL/O/G1g9DD19dVYy7JqkHWa1hXP0qJ",
+	"/ev0fVnJYaFyxNEje3jwPINHAol5QyZTQsCA7lL6v7BXrwfSw1x5KgvU/mb5+zriFBB7p9/zbxna/Q7j",
+	"fxb0woe5ny8BvZuOv37SUMwJu+RCu1rXQP5gkBBk6r5xOeX1r8bQjeH6eljjeIdP3Ity7m+w20n8To11",
+	"O/VHqkwkqsED8zXJGDu0/9qyDZReurdyY4gE+u1GEhvvCPrpd88/7Do+jNC3Iw9bmrjHE8p5+74T9oNT",
+	"LwnHLXbyu2whaGUeV5Gxdi2tKYOq5e0AVGXJMoXxayXhHE1dynMguKEcOAERuQmGFpRw/nNMH6fHUUWu",
+	"oV7oJy9qtEssPtvU6rB9kF2B013XPKutMfvDTzRDVFlfbkZ4u7fmAltf151F63aMQY7Gef0STBZfcau3",
+	"Dyi/iOZ4WR2LfPSR3hxqOvvYOWO4ld5g32vPT1tJOzz09LW0rcvbXCvGvc1Gyd8JAZQjlY+B73LISPr0",
+	"vfvXoOL+1jUrPZRq3e8eQYF3Iw0lCvuOq5PB/bgDQH7SCt8sglaZDT6f9wYVAlLw7vP4ISFyNSWXtc/i",
+	"L0XGDUxzHB8NI3HTorU9dqjPDT4siKcjnUsocu6K491bP9FswdNrkNk8NbdJywWEYN4oED04PVmLnvTK",
+	"HZdL741H4X763v5n8K4fpdiRUvvgt9wOM3TF7fcXuCWv3nF0oPnL6aHiE1cpi1OzD+0pbprG5kclJa5i",
+	"+3veXgzhd5SgCpCNnoModwugcrQCyJuIhfb2aU4+ugzsNyBTAViHdlJnwlChGdba5bA05DVkr5dPvnfp",
+	"r+A8DvY5UpUwR1aRCua20IVfixJSJan/ypyww3eVHrrS96WoCaqy7Uk3xOCPI1o57ffjgHj1hy6Qtuv5",
+	"MNxznA1Th6eYVJsPcAW/Jqrmtc5PeMyJy5oM9HYyAuxMc3EDicdENTBgJoWMtQPX3AfZ89Q36fBmzmal",
+	"dICgSxe6hsbz3nmlru3sqoJqFlx7sHM3Y2oIZAjvvZWPFLp0XdUqwgZhKWy5nZeVTFxSiXc57pSnmrrD",
+	"TZ9j/2i03ntd9Qe6Un4xh7gGzh7NzEAFlPqDLoBlDpDgXzbWfUFukVkZFUHwcMVs3UZGCE+X1BerbvuD",
+	"fgt+DZJVxWitbL+XZSTnSFwzDzvpT/F5qeZ2fp/VTOOCMMF87ipCFTavdLaLqzjutP+M+DWOdGp8jBff",
+	"o4L9y6/xsHfu7a4Xo76B0eu0Q9lhR9re6+Uu7J6QRv3UvqxHqhmzN47uHTTiUUknIftBIEd0OYiM58t+",
+	"vHezk9jcC9kYtOuM6bFPn311TPLvxxVLcQf3GPEUTyOhvydxxOBcx74ZuVGqP9ekIcn+hJPRGmLp7sNe",
+	"du7Vb0Igl/bDnT5jZSV1n3Lnl/+xpm74+X2gUI4b/cMw7xGjT8+/KeRNSMu+abjl27mQ4AH/Kk3lECvI",
+	"c8zXbhQod2PURiZBtCbmyArvS5ern773/xx2aR1LvA1/eXjXlhtqOA2lRi+exi/VRrcmHG/tOIQ7Ic8c",
+	"pNoccSqnaa6Gymdq9FoPTEsg3DcgMSLnRWqAYCvMDnhthGfZUac69eSj43G4pw+c8tIaLJr44r95GGbW",
+	"P+70vOxVAEsbgr5/0o9QO5b+hXSw9QP0b6U2CXaNzLSW6kTx3hWz4ZptSmEMyIvWfQgFu3cGkZvXPd70",
+	"atsFBvinvSXjYaPOHmLsONQzwnb6432oq9M3+vQX56dSGEBQU3YN24XiZUZuqQbpVbnmAodenJ2GD7vd",
+	"Cfx6j+xSsEvA3RK3pQbD+FrJKwRkWGwNaBZerAufI8LO+sywZanWI6FXz+LY/51cdDuJZtznX375+fOj",
+	"2g588dWXf3h+784Dj4Eg0znnKDqrNiU4/72jnAk0JGqrQcGLgPsmhJfNrY6EJKLkBWXWU2fuNcJNWYUX",
+	"Y73HUL9OS6BO/b3U/5YemZrqv8OuFnyhnEuUZjKC0HVaqjxf8PS6v9HFh+wJUXNH2re+SL/7dqockQJK",
+	"7MmOvnoNgKg9VNll4NZaTrlWdXd10oFdgppTPY4hnw0X/azTXtkJpX6U6anhEnQP+wu3yJ+UZ+AiywF7",
+	"tNyaUf1ZLl89c+X1zu5cBjSLeXlGsbW3KKOYwQT8HveQnT07qj7+MXmiHStGy9+6whx0o2I3ramxtXYp",
+	"NcHvfBcU7E8tmT1S11lPla5ptd30PWQdhEJ63bY/uWd+1+VvtIhHcGC+RqBaI1zPonZ4q1Mbl9SuRFE6",
+	"uPkUGh8Bpo+v+A30Zq/1gCZSAeuR0aJHDQD5uT62J7E9en8fcEGnuW1aW6pper19L6Rx/TncCCrW0SBp",
+	"CsZw5MEojPvgVEO+PKUXDXSIxe8/bhp5lKIjTwqD8GPukKatNqrLRetWLTRKk0pSVyBZAthbgZQrVYwn",
+	"kJEdz99s5FDT89+TDAiW8tg9y7AwOewhHiLzt8SAy1adN0UYQdbq+NP10uRRGpPGW5G+6EB+1q2DO0kb",
+	"O71Hf/RzfyDAI//6B2YsfpwP2jiUmiV8fsY09ViotQzXlpzneSu3uY1t0ktj7+kfd6dZycVAH/Jv7NdH",
+	"Chmvsv0PLIR9ZJl0ibVWjlZybo3k5uqGSY5NIwV7rkJefXZRt6W1ZqDrzHoYCZVwo65hCATcfv8vIvrI",
+	"iajpRtgozc4vzV4b7XpogMySRp1tJ0twuWVrVbp8YCwpFJot9zUt9Bk4+61YeiqOtdNFUiPIpuOh1Grc",
+	"a8t1Td1ykHCGMJsRe9tacSj7vCYO/yc6iS/O/uP57z6xyB/KI6hj9fkHh7GqFliAMQzndc+coeS4FNBz",
+	"By2DzIeVUGABudXxr7UDI7Zal1fFKHZpNiIFArGqQa7c7MBU2PLOKLYgfxVgs0CHnROA5VA2IFVO2R/V",
+	"jeJJTxUSm02oyszXvXlMPzVZcR+t98HO78PkMfnRP0we04jRpw9hfs+vwaWhUt9SyThblFz6YhCC62oK",
+	"b7EkxNLfANZazflJmbD/HExQ6qfKCNxakNj5UeKt+cUMZzLVq5gmkymSHIsZHQ771+H+AvWoXSl8HkEx",
+	"sJFCnfwUabE74mhPS1irm4E0J//kXCozB6tjsVxoq3u0CjlypX1V3lKVqRPPQjPNbyxTJJucCr1LWGrv",
+	"nwmYam1tOZ6Jhm2sub+d8KOTXfKxsVnah8dQeOvRePRKfANYoTnBbaA3hSwNacJL4kqDR5niHp+ultK7",
+	"1Bi7CHY4SKvSqueWWMj1fP7zr/a0qCMfUVFV5rPz2cqYQp+fnj599oeTs5Ozk6fnf/jii8/xaN2r33sa",
+	"oz7a7wPUYB3+TYV3wQde5Q4+QsjZ8B0eU7H1mV1J+OI6ABV86JoQ/Hr3/wMAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -482,6 +482,11 @@ type ClientInterface interface {
 	// Corresponds with GET /peer/v1/pair (the `PeerPair` operationId).
 	PeerPair(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PeerPark Upgrade to a byte stream that waits until this hub, as the caller's home, takes it.
+	//
+	// Corresponds with GET /peer/v1/park (the `PeerPark` operationId).
+	PeerPark(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PeerProbeWithBody Validate a start without any effect.
 	//
 	// Takes any type of body and a specified content type.
@@ -620,6 +625,21 @@ func (c *Client) PeerHello(ctx context.Context, reqEditors ...RequestEditorFn) (
 // Corresponds with GET /peer/v1/pair (the `PeerPair` operationId).
 func (c *Client) PeerPair(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPeerPairRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PeerPark Upgrade to a byte stream that waits until this hub, as the caller's home, takes it.
+//
+// Corresponds with GET /peer/v1/park (the `PeerPark` operationId).
+func (c *Client) PeerPark(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPeerParkRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -961,6 +981,33 @@ func NewPeerPairRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewPeerParkRequest constructs an http.Request for the PeerPark method
+func NewPeerParkRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/peer/v1/park")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewPeerProbeRequest calls the generic PeerProbe builder with application/json body
 func NewPeerProbeRequest(server string, body PeerProbeJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -1127,6 +1174,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /peer/v1/pair (the `PeerPair` operationId).
 	PeerPairWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PeerPairResponse, error)
+
+	// PeerParkWithResponse Upgrade to a byte stream that waits until this hub, as the caller's home, takes it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /peer/v1/park (the `PeerPark` operationId).
+	PeerParkWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PeerParkResponse, error)
 
 	// PeerProbeWithBodyWithResponse Validate a start without any effect.
 	//
@@ -1438,6 +1492,47 @@ func (r PeerPairResponse) ContentType() string {
 	return ""
 }
 
+type PeerParkResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PeerParkResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PeerParkResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PeerParkResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PeerParkResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PeerParkResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type PeerProbeResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -1629,6 +1724,19 @@ func (c *ClientWithResponses) PeerPairWithResponse(ctx context.Context, reqEdito
 		return nil, err
 	}
 	return ParsePeerPairResponse(rsp)
+}
+
+// PeerParkWithResponse Upgrade to a byte stream that waits until this hub, as the caller's home, takes it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /peer/v1/park (the `PeerPark` operationId).
+func (c *ClientWithResponses) PeerParkWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PeerParkResponse, error) {
+	rsp, err := c.PeerPark(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePeerParkResponse(rsp)
 }
 
 // PeerProbeWithBodyWithResponse Validate a start without any effect.
@@ -1871,6 +1979,35 @@ func ParsePeerPairResponse(rsp *http.Response) (*PeerPairResponse, error) {
 	return response, nil
 }
 
+// ParsePeerParkResponse parses an HTTP response from a PeerParkWithResponse call
+func ParsePeerParkResponse(rsp *http.Response) (*PeerParkResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PeerParkResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 101:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParsePeerProbeResponse parses an HTTP response from a PeerProbeWithResponse call
 func ParsePeerProbeResponse(rsp *http.Response) (*PeerProbeResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -1954,6 +2091,9 @@ type ServerInterface interface {
 	// PeerPair Websocket of the pairing protocol; the only address that an unknown key reaches, while an invite is open.
 	// (GET /peer/v1/pair)
 	PeerPair(w http.ResponseWriter, r *http.Request)
+	// PeerPark Upgrade to a byte stream that waits until this hub, as the caller's home, takes it.
+	// (GET /peer/v1/park)
+	PeerPark(w http.ResponseWriter, r *http.Request)
 	// PeerProbe Validate a start without any effect.
 	// (POST /peer/v1/probe)
 	PeerProbe(w http.ResponseWriter, r *http.Request)
@@ -2205,6 +2345,20 @@ func (siw *ServerInterfaceWrapper) PeerPair(w http.ResponseWriter, r *http.Reque
 	handler.ServeHTTP(w, r)
 }
 
+// PeerPark operation middleware
+func (siw *ServerInterfaceWrapper) PeerPark(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PeerPark(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // PeerProbe operation middleware
 func (siw *ServerInterfaceWrapper) PeerProbe(w http.ResponseWriter, r *http.Request) {
 
@@ -2356,6 +2510,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/peer/v1/relay", wrapper.PeerRelay)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/peer/v1/park", wrapper.PeerPark)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/peer/v1/probe", wrapper.PeerProbe)
 	})
 	r.Group(func(r chi.Router) {
@@ -2379,39 +2536,40 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"zFhfj9u4Ef8qBFsgD1Vs714QFM7TFQ3QoAdkcTm0D0kgjKiRxVuJo5BDe43A370gKcmS197sIb7ePdka",
-	"DofDmR/n31epqO3IoGEn119lBxZaZLTx65/adcCqvgvUQNBGrmUHXMtMGmhRrmXZ88hMWvzitcVSrtl6",
-	"zKRTNbYQ9rXw8BOaDddy/fpVJnnfha2OrTYbeThk8l2JbUeMRu3/jfvxqBqhRHs8bML2MvB9x5mHsNd1",
-	"ZBzGu95ZKhqMt1RkGA2Hv9B1jVbAmsyySxx/+9WRCWvHo/5qsZJr+Zfl0ZjLtOqWd4h2kB1PLdEpq7sg",
-	"Uq7lf2tgsUPDYmfJbBbRGv3eIPpf2DQU/sy31b5YpKXxZlT8ioplJh9ebuhlT5zyjfSXuu3IcvJ3sI/c",
-	"aA6citrlDrZY+2L81YbRGmiWtS+icu89d57Pq5TW7mCDz9Brxnwl5abWDhIsdWhZJxdDxWjzNv6vyLbA",
-	"ci214devjtoGiRu08pBJRSUGVjS+leuPUpstNLrMwW58G/CRjaQIiUwqbx3ZvKcGdHqTjwjNZAu6Kegh",
-	"h7bQG0/eyUw6tFu0Uy7YoOHcG0Wm0hufiF0DZiK4Bp58DWow3WPQgzznVOVOURdsq8g4384PIas32uQV",
-	"2UKXZdzVYWTZ0n3ksNhRbojzjQXDSQnQ4fXknSWq8la7tn/5ga0ib4Y7T78Z3P2MMESMGbFF52CDc1pv",
-	"rinti0cXADcjBjjMCPEqMyXQttpAM99G9p4tTrbmZPLkkKkBpvwnch06d6pNsDI6ntG02Wqe65jcPFOS",
-	"Oq1OrMI1lZEETUM7nMqf2H+0sWOwDEWDA9ExME6gAo1FKPd50Z8wYqNCo6J4x9BgXmKjt2j30bo6vBt8",
-	"0I4DYsG4Hdo8wLPR8WWPHtUGFOstTi0+Wnmq77BYeJeiuCNvFfbGn7JGV6oazAZHzzomi6fE0qdQjUdP",
-	"6RINa95PWPtzjgS2YFIYmz6P/iWPF5tiHVrMGdJLm0EI2473x9NLC9qEZNMDdDRg/KrC/YcP682U06LT",
-	"pYcmMKsa1X1H2swc3sJDHrwSM5PLLYKqZ+DAh66/Sg+9I6G/25HQWVRkSh3fVQW6SYYhyhuwMTp743wX",
-	"wjKWeYulhjyGy0zW5HgWRBpdodqrZoo5BR0UugmOmAgKygZsNrrV6bO3WyTEqzSwz794YsjxQSGWfRB9",
-	"yCPKHt298OUGeco75IcorSWOlmbdYu4NbEE3/VOpfTF1V8BXCEaVb9JWhbpjN3yTZ0VRxr2hnZGfH1UX",
-	"Icsz6Cakj0dLlcamPLtS61R1PFow+MC5orYFU8b0pRnb+Z9He3oCWAv7c98W2e7P7gwxw0+FTpIia27w",
-	"zK7DtBT7mHLnwD1KHA79fFochMxtqcDzVUVa+nZBMfBdqZb4Obn9vE7D4re1OnJeSa8PNe0uGArRxtVn",
-	"2OrIei21Qup5Qq+4/EzFet6raUbdU4pR92y9IusV1Xq7DTlKXQD+jOPbKp6wX0XNoKg21ZkWJHYuZFDU",
-	"vhDg7p2gSoAhrtEK2qIVIBpt7tei9eyhEb/89EHcLH4QO8216LQxWIp73Lvsk0lpX4TUKkIyX/TaLAZt",
-	"FuJtqEaCqBj2RUjATpz0g28EfDJh/wsXJQuwKDQ7QTsjXAcKF+KXGkVBpca0yjWKLTQeo/rTyy8+pXym",
-	"0Ljon1RNVBqtXMsfu5B1Xt4uVsfudEI7RkrZXyXeS/x4905mcovWJSPeBE7q0ECn5Vr+sLiJAoObYgBe",
-	"hl3L7c1yqERSJ9ORi+4M3U20x7tSruX06Uwb+Y/nO9Qjy/Kk/T58HguJf1C5f6In/m29cFLuME8WoW8/",
-	"bcZvVzdXO3SIv2ea74AF2pmIFzuwZfJ2dfv/OP19KiPEUEZEhgp8w5eEjjZaHicKmXS+bSGk8hSCBYhU",
-	"SImKbMR3TS2+cGKY5izE7epW7GrdJPj35YzQblAlTSHOYG/5dfh/CDpu8BIKU2b5bSCcT5sSBmeYWF0P",
-	"iEG/S4AoQjSKUq/gkhglecBZLzwFm0Ad7iwM7Z5j9SWN05eLxu8HNN9p/qwfwX3xqQvsY1zqn+SFQdvN",
-	"6zPDvfOChip/Jke3vpXrm9VqlclWm/7z8XDmktDU2lzS7nb16u/P1i90vXnrZrIeDY1GlW9Xc51XZ3T+",
-	"PQHd+/wCpDvY4BWw/N4kUQN4U5h54UQC5bPw6/pa7KkMFous7wXvnyXjUfe8hLe66pljGXgBETiufzcq",
-	"3ppS4AMobvazkPbCic6SQucEW8Q3AoyAwqHhY9TbIDsBgqktHJPBEwjVw/D7YqwbZtu/mzHTAResmPS7",
-	"RpKgaLpYImqXxZo1DrkyAaaMa+E2FlSwlylFhcDeohOaBVUVWndiug60fdJyd4HhxHA3qeyaX/TDTrOq",
-	"tdkEdzIpatw1royFI3WPPASTfrY8HvImZU3T7AWUpY0wCrkUzFClhBJfpOmPy/p6BoxI865QzYS6+tQs",
-	"w5ThcvwZpgh/cAF8PQinC52B8DsWO/JNKQoUoBR2jOUVXPsfaHQJjAJEHEfHho98cN1eYFWhOk0VcdL3",
-	"JFp/jhx/IrhGlbMIMSxFsR8L7UWydOpoU+7ytgkdOnPn1svl2f5WHj4f/hcAAP//",
+	"zFjfj9u48f9XCH6/QB6q2N69ICicpysaoEEPyOJybR+SQBhRI4tnimTIob1GsP97QVKSJa+92UN8vXuy",
+	"NRwOhzMfzq+vXJjOGo2aPF9/5RYcdEjo0tffpbdAor2L1EiQmq+5BWp5wTV0yNe87nl4wR1+CdJhzdfk",
+	"AhbcixY7iPs6uP8J9YZavn79quB0sHGrJyf1hj88FPxdjZ01hFoc/omH8agWoUZ3PGzC9jLyfceZD3Gv",
+	"t0Z7THe9c6ZSmG4pjCbUFP+CtUoKIGn00maOv/zqjY5rx6P+32HD1/z/lkdjLvOqX94hukF2OrVGL5y0",
+	"USRf8/+0QGyPmtjeGb1ZJGv0e6Pof6BSJv6Zb2tDtchL481M9SsK4gW/f7kxL3vilG+kv5SdNY6yv6N9",
+	"+EZS5BSmW+5hh22oxl+pCZ0GtWxDlZR7H8gGOq9SXruDDT5DrxnzlZSbWjtKcMaiI5ldDA2hK7v0vzGu",
+	"A+JrLjW9fnXUNkrcoOMPBRemxsiKOnR8/ZFLvQMl6xLcJnQRH8VISpAouAjOG1f21IjOoMsRoQXvQKrK",
+	"3JfQVXITTPC84B7dDt2UCzaoqQxaGN3ITchEq0BPBLdAk69BDTJbjHqYQKVpSi+MjbYVRvvQzQ8xTm6k",
+	"LhvjKlnXaZfFxLIz28Th0JpSGyo3DjRlJUDG11NaZ0xTdtJ3/cuPbI0Jerjz9JvAb2eEIWLMiB16Dxuc",
+	"03pzTWlfAvoIuBkxwmFGSFeZKYGukxrUfJtxW3I42VoaXWaHTA0w5T+R69H7U22ildHTjCb1TtJcx+zm",
+	"mZLGSnFiFWpNnUiglNnjVP7E/qONPYEjqBQORE9AOIEKKIdQH8qqP2HERoNaJPGeQGFZo5I7dIdkXRnf",
+	"Dd5LTxGxoP0eXRnhqWR62aNHpQZBcodTi49Wnuo7LFbB5yjuTXACe+NPWZMrRQt6g6NnPRmHp8Q65FCN",
+	"R0/JGjVJOkxY+3OOBHKgcxibPo/+JY8Xm2IdOiwJ8kubQQg7S4fj6bUDqWOy6QE6GjB9NfH+w4cLesrp",
+	"0Ms6gIrMokWxtUbqmcM7uC+jV1Jm8qVDEO0MHHhv+6v00DsS+rsdCdahMLqW6V01IFU2jDGlApeic9A+",
+	"2BiWsS47rCWUKVwWvDWeZkFEyQbFQagp5gRYqKSKjpgIispGbCrZyfzZ2y0R0lUUHMovwRCUeC8Q6z6I",
+	"3pcJZY/uXoV6gzTlHfJDktYZSpYm2WEZNOxAqv6ptKGauiviKwajJqi8VaC05IdvE0iYJGOrzV7zz4+q",
+	"i5jlCaSK6ePRUiNR1WdXWpmrjkcLGu+pFKbrQNcpfUnCbv7n0Z6eAM7B4dy3Q3KHsztjzAhToZOkSJIU",
+	"ntn1MC3FPubcOXCPEodDP58WBzFzO1Ph+aoiL327oBj4rlRL/Jzdfl6nYfHbWh05r6TXh9bsLxgK0aXV",
+	"Z9jqyHottWLqeUKvtPxMxXreq2lm7FOKGftsvRLrFdV6u4s5SlwA/ozj2yqesF9Fzaio1M2ZFiR1LkYj",
+	"a0PFwG89Mw0DbahFx8wOHQOmpN6uWRcogGK//PSB3Sx+YHtJLbNSa6zZFg+++KRz2mcxtbKYzBe9NotB",
+	"mwV7G6uRKCqFfRYTsGcn/eAbBp903P/CJ8kMHDJJnpm9Zt6CwAX7pUVWmVpiXqUW2Q5UwKT+9PKLTzmf",
+	"CdQ++SdXE41Ex9f8RxuzzsvbxerYnU5ox0jJ+6uke7Ef797xgu/Q+WzEm8hpLGqwkq/5D4ubJDC6KQXg",
+	"Zdy13N0sh0okdzLW+OTO2N0ke7yr+ZpPn860kf94vkM9sixP2u+Hz2Mh8TdTH57oiX9bL5yVe5gni9i3",
+	"nzbjt6ubqx06xN8zzXfEgtnrhBc3sBX8dnX7vzj9fS4j2FBGJIYGgqJLQkcbLY8ThYL70HUQU3kOwQxY",
+	"LqRYY1zCd2s6fOHZMM1ZsNvVLdu3UmX49+UMk35QJU8hzmBv+XX4/xB13OAlFObM8ttAOJ82ZQzOMLG6",
+	"HhCjfpcAUcVolKRewSUpStKAs154DjaROtyZabN/jtWXZpy+XDR+P6D5TvMX/QjuS8hdYB/jcv/ELwza",
+	"bl6fGe6dFzRU+TM5sgsdX9+sVquCd1L3n4+HM5eE5tbmkna3q1d/fbZ+sestOz+T9WhoNKp8u5rrvDqj",
+	"8+8J6N7nFyBtYYNXwPJ7nUUN4M1h5oVnGZTPwq/va7GnMlgqsr4XvH+WjGfs8xLe6qpnjmXgBUTguP7d",
+	"qHira4b3IEgdZiHthWfWGYHeM3KIbxhoBpVHTceot0HyDBiZrvJkNJ5AqB2G3xdj3TDb/t2MmQ+4YMWs",
+	"3zWShEmmSyWi9EWqWdOQq2Cg67QWb+NARHvpmjUIFBx6JomZpkHnT0xnQbonLXcXGU4Md5PLrvlFP+wl",
+	"iVbqTXQnGWGUv8aVsfJGbJGGYNLPlsdD3uSsqdWBQV27BKOYS0EPVUos8Vme/viir2dAszzvitVMrKsf",
+	"mcVtv2EWt/0DzfIvu3FQIyPDgFUHQubJIXT57jEnxSKNpGLUSh9br4KBzwABpVI0juVe0TdI8jQq22HM",
+	"cjkAD2OUP7gDuN4bzhc684bfEduboGpWIQMh0BLWV3Div0HJGggZsDSPTx2vCRG7B4ZNg+LUK2nU+SQu",
+	"f04cf6L3mlQu0hvDmlWHsdNYZEvnlj4n7+AUX/OWyPr1cnm2wecPnx/+GwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
