@@ -263,7 +263,7 @@ func TestParkedStreamsLiveOnPings(t *testing.T) {
 	n := newNAT(t)
 	n.full()
 	before := n.proxy.Carried()
-	n.eventually("many pings have passed", func() bool { return n.proxy.Carried() > before+20_000 })
+	n.eventually("many pings have passed", func() bool { return n.proxy.Carried() > before+5_000 })
 	n.set(func() {
 		if len(n.lost) != 0 || n.arrived > 4 {
 			t.Errorf("%d streams came, lost: %v", n.arrived, n.lost)
@@ -598,7 +598,7 @@ func TestNoGoroutineOutlivesItsStreams(t *testing.T) {
 	}
 	n.full()
 	steady := runtime.NumGoroutine()
-	for range 50 {
+	for range 20 {
 		n.eventually("it heals", func() bool { return n.hello() == nil })
 		n.proxy.CutAll()
 		n.full()
