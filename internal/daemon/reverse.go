@@ -49,10 +49,10 @@ func (f *federation) kick(id hub.PeerID) {
 	f.parker.Kick(id)
 }
 
-// contact is a request of the peer: whoever calls can be called. To park a
-// stream is one only once the stream is there.
+// contact is a request of the peer: whoever calls can be called. Its hello only
+// announces one, and to park a stream counts once the stream is there.
 func (f *federation) contact(r *http.Request, id hub.PeerID) {
-	if r.URL.Path == peer.ParkPath {
+	if r.URL.Path == peer.HelloPath || r.URL.Path == peer.ParkPath {
 		return
 	}
 	f.home.Contact(id)

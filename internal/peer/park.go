@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -67,8 +68,9 @@ func (l *Lot) Count(peer hub.PeerID) int {
 // Drop ends the peer's streams that wait: the peer was removed.
 func (l *Lot) Drop(peer hub.PeerID) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range l.streams[peer] {
+	waiting := slices.Clone(l.streams[peer])
+	l.mu.Unlock()
+	for _, s := range waiting {
 		s.drop()
 	}
 }
@@ -77,11 +79,10 @@ func (l *Lot) Drop(peer hub.PeerID) {
 // peers park others.
 func (l *Lot) Renew() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, streams := range l.streams {
-		for _, s := range streams {
-			s.drop()
-		}
+	peers := slices.Collect(maps.Keys(l.streams))
+	l.mu.Unlock()
+	for _, peer := range peers {
+		l.Drop(peer)
 	}
 }
 
@@ -89,9 +90,13 @@ func (l *Lot) Renew() {
 // asked whether the peer may park once Drop would find the stream.
 func (l *Lot) park(ctx context.Context, peer hub.PeerID, conn net.Conn, check func() error) error {
 	s := newParked(conn)
-	if !l.enter(peer, s) {
+	oldest, ok := l.enter(peer, s)
+	switch {
+	case !ok:
 		s.drop()
 		return errFull()
+	case oldest != nil:
+		oldest.drop()
 	}
 	defer l.remove(peer, s)
 	if err := check(); err != nil {
@@ -118,17 +123,17 @@ func (l *Lot) fullLocked(peer hub.PeerID) bool {
 	return l.total >= l.cfg.Total && len(l.streams[peer]) < l.cfg.PerPeer
 }
 
-// enter adds a stream; of too many of one peer the oldest, which may be dead
-// without a sign, is dropped.
-func (l *Lot) enter(peer hub.PeerID, s *parked) bool {
+// enter adds a stream unless the lot is full. Of too many of one peer it removes
+// the oldest, which may be dead without a sign.
+func (l *Lot) enter(peer hub.PeerID, s *parked) (oldest *parked, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fullLocked(peer) {
-		return false
+		return nil, false
 	}
 	if all := l.streams[peer]; len(all) >= l.cfg.PerPeer {
-		all[0].drop()
-		l.removeLocked(peer, all[0])
+		oldest = all[0]
+		l.removeLocked(peer, oldest)
 	}
 	l.streams[peer] = append(l.streams[peer], s)
 	l.total++
@@ -136,7 +141,7 @@ func (l *Lot) enter(peer hub.PeerID, s *parked) bool {
 		close(next)
 		delete(l.next, peer)
 	}
-	return true
+	return oldest, true
 }
 
 func (l *Lot) remove(peer hub.PeerID, s *parked) {

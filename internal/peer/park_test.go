@@ -464,20 +464,17 @@ func TestAStreamOfAPeerJustRemovedIsDropped(t *testing.T) {
 }
 
 func TestStreamsAreBounded(t *testing.T) {
-	lot := NewLot(LotConfig{PerPeer: 2, Total: 3})
+	arrived := make(chan hub.PeerID)
+	lot := NewLot(LotConfig{PerPeer: 2, Total: 3, Arrived: func(p hub.PeerID) { arrived <- p }})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
 	ended := make(chan string, 16)
 	park := func(peer hub.PeerID, name string) {
-		t.Helper()
-		before := lot.Count(peer)
 		near, far := net.Pipe()
 		wg.Go(func() { defer far.Close(); _ = lot.park(ctx, peer, near, func() error { return nil }); ended <- name })
-		for lot.Count(peer) == before && before < 2 {
-			runtime.Gosched()
-		}
+		<-arrived
 	}
 	park("a", "a1")
 	park("a", "a2")

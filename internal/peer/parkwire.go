@@ -27,8 +27,11 @@ const (
 	byteLeft  = 'l'
 )
 
-// ParkPath is where streams are parked.
-const ParkPath = "/peer/v1/park"
+// The requests with which a connection begins: the hello, and to park it.
+const (
+	HelloPath = "/peer/v1/hello"
+	ParkPath  = "/peer/v1/park"
+)
 
 const parkPing = 15 * time.Second
 
