@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -172,4 +173,23 @@ func descriptors(t testing.TB, h *Hub) int {
 	open, err := os.ReadDir(filepath.Join("/proc", itoa(h.PID()), "fd"))
 	must(t, err)
 	return len(open)
+}
+
+// A process that stood still looks at its links when it goes on.
+func TestAcceptance_F15_AHubThatSleptLooksAtItsLinks(t *testing.T) {
+	t.Parallel()
+	p := newNATPair(t)
+	run := p.Home.NewRun("asleep")
+	w := run.heldWorker(t, p.Worker, p.Place()...)
+	p.up(t, "at first")
+	p.Worker.Signal(syscall.SIGSTOP)
+	<-time.After(16 * time.Second) // the gap that counts as sleep, behind the usual look
+	p.Worker.Signal(syscall.SIGCONT)
+	eventually(t, "the worker hub has noticed", 20*time.Second, func() bool { return strings.Contains(p.Worker.log.String(), "this host has slept") })
+	w.gate.open(t, 1)
+	get[api.SendResult](t, w.Caller(), w.report("succeeded", "after the sleep")...)
+	if m := run.Done(w.DispatchId); m.Body != "after the sleep" {
+		t.Errorf("the report is %+v", m)
+	}
+	p.up(t, "after the sleep")
 }
