@@ -186,8 +186,8 @@ func TestAcceptance_F15_AHubThatSleptLooksAtItsLinks(t *testing.T) {
 	<-time.After(16 * time.Second) // the gap that counts as sleep, behind the usual look
 	p.Worker.Signal(syscall.SIGCONT)
 	eventually(t, "the worker hub has noticed", 20*time.Second, func() bool { return strings.Contains(p.Worker.log.String(), "this host has slept") })
-	w.gate.open(t, 1)
 	get[api.SendResult](t, w.Caller(), w.report("succeeded", "after the sleep")...)
+	w.gate.open(t, 1)
 	if m := run.Done(w.DispatchId); m.Body != "after the sleep" {
 		t.Errorf("the report is %+v", m)
 	}
