@@ -41,7 +41,7 @@ type nat struct {
 	conns   chan net.Conn       // taken streams, for the worker's server
 }
 
-const quick = 25 * time.Millisecond // a ping
+const quick = 200 * time.Millisecond // a ping
 
 func newNAT(t *testing.T) *nat {
 	t.Helper()
@@ -263,7 +263,7 @@ func TestParkedStreamsLiveOnPings(t *testing.T) {
 	n := newNAT(t)
 	n.full()
 	before := n.proxy.Carried()
-	n.eventually("many pings have passed", func() bool { return n.proxy.Carried() > before+5_000 })
+	n.eventually("many pings have passed", func() bool { return n.proxy.Carried() > before+1_500 })
 	n.set(func() {
 		if len(n.lost) != 0 || n.arrived > 4 {
 			t.Errorf("%d streams came, lost: %v", n.arrived, n.lost)
@@ -460,6 +460,24 @@ func TestAStreamOfAPeerJustRemovedIsDropped(t *testing.T) {
 	}
 	if _, err := far.Read(make([]byte, 1)); err == nil {
 		t.Error("the stream is open")
+	}
+}
+
+// What that asks is the record, not what was read at the admission.
+func TestOnlyATrustedPeerIsNotedToPark(t *testing.T) {
+	home, _ := paired(t)
+	p := home.only()
+	if err := home.noteParks(t.Context(), p); err != nil || !home.only().Parks {
+		t.Errorf("active: %v", err)
+	}
+	for _, state := range []hub.PeerState{hub.PeerRevoked, hub.PeerRemoved} {
+		gone := p
+		gone.State = state
+		home.edit(gone)
+		wantCode(t, string(state), home.noteParks(t.Context(), p), hub.CodePeerRevoked)
+		if home.only().Parks {
+			t.Errorf("%s: it is noted", state)
+		}
 	}
 }
 
