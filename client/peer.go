@@ -73,3 +73,11 @@ func (c *Client) RotateKey(ctx context.Context, in api.KeyRotate, opts ...Option
 		return c.api.RotateKey(ctx, &api.RotateKeyParams{IdempotencyKey: key}, in)
 	})
 }
+
+// SetPeerReverse says whether the hub keeps streams parked at a home, over
+// which the home reaches it.
+func (c *Client) SetPeerReverse(ctx context.Context, peer string, on bool, opts ...Option) (*api.PeerResult, error) {
+	return mutate[api.PeerResult](ctx, c, 0, opts, func(ctx context.Context, key string) (*http.Response, error) {
+		return c.api.SetPeerReverse(ctx, peer, &api.SetPeerReverseParams{IdempotencyKey: key}, api.PeerReverse{Reverse: on})
+	})
+}

@@ -23,6 +23,7 @@ type Config struct {
 	Hello time.Duration // 10 s for the hello exchange
 	Grace time.Duration // 500 ms for the goodbye of a session that ends
 	Again time.Duration // 1 s until a gap is asked for again
+	Proof time.Duration // 5 s for a sign of life after a sleep
 
 	Window     int64 // 2 MiB of items in flight; at least one frame
 	Batch      int   // 256 KiB per write
@@ -43,6 +44,7 @@ func (c *Config) fill() error {
 	orDuration(&c.Hello, 10*time.Second)
 	orDuration(&c.Grace, 500*time.Millisecond)
 	orDuration(&c.Again, time.Second)
+	orDuration(&c.Proof, 5*time.Second)
 	if c.Window == 0 {
 		c.Window = 2 << 20
 	}

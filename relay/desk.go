@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/relay/wire"
@@ -21,9 +22,11 @@ type Desk struct {
 
 // visit is one connection; nonce is "" until its hello.
 type visit struct {
-	n     int64  // counts connections; guarded by Desk.mu
-	nonce string // guarded by Desk.mu
-	up    bool   // guarded by Desk.mu
+	n     int64      // counts connections; guarded by Desk.mu
+	nonce string     // guarded by Desk.mu
+	up    bool       // guarded by Desk.mu
+	since hub.Micros // of its hello; guarded by Desk.mu
+	over  string     // the transport
 	stop  context.CancelCauseFunc
 }
 
@@ -43,7 +46,7 @@ var errReplaced = hub.Errorf(hub.CodePreconditionFailed, "a newer connection of 
 func (d *Desk) Serve(ctx context.Context, conn Conn, peer hub.PeerID) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	v := &visit{stop: stop}
+	v := &visit{stop: stop, over: transportOf(conn)}
 	d.enter(peer, v)
 	defer d.leave(peer, v)
 	return d.session.run(ctx, conn, hub.RoleWorker, peer, func(theirs wire.Hello) { d.arrive(peer, v, theirs.Nonce) })
@@ -72,7 +75,7 @@ func (d *Desk) leave(peer hub.PeerID, v *visit) {
 func (d *Desk) arrive(peer hub.PeerID, v *visit, nonce string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v.nonce, v.up = nonce, true
+	v.nonce, v.up, v.since = nonce, true, hub.MicrosOf(time.Now())
 	for other := range d.live[peer] {
 		if other != v && other.up {
 			yield(v, other)
@@ -124,4 +127,18 @@ func (d *Desk) Up(peer hub.PeerID) bool {
 		}
 	}
 	return false
+}
+
+// State is the link of a peer as the worker's side sees it: up while a session
+// of the peer is past its hello.
+func (d *Desk) State(peer hub.PeerID) LinkState {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	st := LinkState{State: LinkDown}
+	for v := range d.live[peer] {
+		if v.up && v.since >= st.ConnectedAt {
+			st = LinkState{State: LinkUp, Transport: v.over, ConnectedAt: v.since}
+		}
+	}
+	return st
 }

@@ -3,10 +3,12 @@ package relay
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/wavehub/wavehub/internal/backoff"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/relay/wire"
 )
@@ -18,10 +20,12 @@ const (
 	LinkConnecting = "connecting"
 )
 
-// LinkState is what is known of the link to a peer. Stage, Code and LastError
-// are of the last failure; LastError may hold the peer's words.
+// LinkState is what is known of the link to a peer. Transport is that of the
+// live connection, "" without one. Stage, Code and LastError are of the last
+// failure; LastError may hold the peer's words.
 type LinkState struct {
 	State       string     `json:"state"`
+	Transport   string     `json:"transport"`
 	Stage       string     `json:"stage"`
 	Code        hub.Code   `json:"code"`
 	LastError   string     `json:"last_error"`
@@ -54,7 +58,7 @@ type Home struct {
 // pull is one peer; state, running and stop are guarded by Home.mu.
 type pull struct {
 	peer    hub.PeerID
-	kick    chan struct{} // holds one
+	pace    *backoff.Pace
 	state   LinkState
 	running bool
 	stop    context.CancelCauseFunc
@@ -110,7 +114,9 @@ func (h *Home) Add(peer hub.PeerID) {
 	h.mu.Lock()
 	_, known := h.pulls[peer]
 	if !known {
-		h.pulls[peer] = &pull{peer: peer, kick: make(chan struct{}, 1), stop: func(error) {}, state: LinkState{State: LinkConnecting}}
+		h.pulls[peer] = &pull{
+			peer: peer, pace: backoff.New(h.cfg.BackoffMin, h.cfg.BackoffMax), stop: func(error) {}, state: LinkState{State: LinkConnecting},
+		}
 	}
 	h.mu.Unlock()
 	if known {
@@ -141,15 +147,39 @@ func (h *Home) stopOf(p *pull) context.CancelCauseFunc {
 }
 
 // Kick dials now instead of at the end of a backoff, and starts the backoff
-// over: after a wake-up, a change of address, a sign of life of the peer, or a
-// command that names it. A live link is left alone.
+// over: for a command that names the peer. A live link is left alone.
 func (h *Home) Kick(peer hub.PeerID) {
-	h.mu.Lock()
-	p, ok := h.pulls[peer]
-	h.mu.Unlock()
-	if ok {
-		poke(p.kick)
+	if p := h.waiting(peer); p != nil {
+		p.pace.Kick()
 	}
+}
+
+// KickAll kicks every peer: after a wake-up or a change of address.
+func (h *Home) KickAll() {
+	h.mu.Lock()
+	peers := slices.Collect(maps.Keys(h.pulls))
+	h.mu.Unlock()
+	for _, peer := range peers {
+		h.Kick(peer)
+	}
+}
+
+// Contact is a sign of life of the peer: a kick, unless one has counted during
+// the longest backoff and no link has come of it.
+func (h *Home) Contact(peer hub.PeerID) {
+	if p := h.waiting(peer); p != nil {
+		p.pace.Contact()
+	}
+}
+
+// waiting returns the peer's pull if it is kept and its link is not up.
+func (h *Home) waiting(peer hub.PeerID) *pull {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p, ok := h.pulls[peer]; ok && p.state.State != LinkUp {
+		return p
+	}
+	return nil
 }
 
 // State returns the peer's link; down for a peer that is not kept.
@@ -171,17 +201,16 @@ func poke(c chan struct{}) {
 
 // pull dials, speaks, and waits, until its peer is removed or Run ends.
 func (h *Home) pull(ctx context.Context, p *pull) {
-	wait := h.cfg.BackoffMin
 	for ctx.Err() == nil {
 		lasted, err := h.connect(ctx, p)
 		if ctx.Err() != nil {
 			break
 		}
 		if lasted >= h.cfg.Steady {
-			wait = h.cfg.BackoffMin
+			p.pace.Reset()
 		}
 		h.set(p, LinkState{State: LinkDown, Stage: stageOf(err), Code: codeOf(err), LastError: err.Error()})
-		wait = h.rest(ctx, p, wait)
+		p.pace.Rest(ctx)
 	}
 	h.set(p, LinkState{State: LinkDown})
 }
@@ -197,7 +226,7 @@ func (h *Home) connect(ctx context.Context, p *pull) (time.Duration, error) {
 	var since time.Time
 	err = h.cfg.Session.run(ctx, conn, hub.RoleHome, p.peer, func(wire.Hello) {
 		since = time.Now()
-		h.set(p, LinkState{State: LinkUp, ConnectedAt: hub.MicrosOf(since)})
+		h.set(p, LinkState{State: LinkUp, Transport: transportOf(conn), ConnectedAt: hub.MicrosOf(since)})
 	})
 	if since.IsZero() {
 		return 0, err
@@ -205,18 +234,12 @@ func (h *Home) connect(ctx context.Context, p *pull) (time.Duration, error) {
 	return time.Since(since), err
 }
 
-// rest waits half to all of the backoff and returns the next one.
-func (h *Home) rest(ctx context.Context, p *pull, wait time.Duration) time.Duration {
-	t := time.NewTimer(wait/2 + rand.N(wait/2+1))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return min(2*wait, h.cfg.BackoffMax)
-	case <-p.kick:
-		return h.cfg.BackoffMin
-	case <-ctx.Done():
-		return wait
+// transportOf is what a connection says that it runs over.
+func transportOf(conn Conn) string {
+	if t, ok := conn.(interface{ Transport() string }); ok {
+		return t.Transport()
 	}
+	return ""
 }
 
 func (h *Home) set(p *pull, s LinkState) { h.change(p, func(old *LinkState) { *old = s }) }

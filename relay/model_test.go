@@ -231,6 +231,7 @@ type pair struct {
 	mu    sync.Mutex
 	opens int
 	down  error
+	over  string // the transport that connections name; "" for none
 }
 
 const thePeer = hub.PeerID("peer_of_the_test")
@@ -263,8 +264,8 @@ func (p *pair) Open(context.Context, hub.PeerID) (Conn, error) {
 		return nil, p.down
 	}
 	a, b := p.net.Pipe()
-	p.wg.Go(func() { _ = p.desk.Serve(p.ctx, b, thePeer) })
-	return a, nil
+	p.wg.Go(func() { _ = p.desk.Serve(p.ctx, carrier{b, p.over}, thePeer) })
+	return carrier{a, p.over}, nil
 }
 
 func (p *pair) start() {

@@ -34,7 +34,8 @@ type Importer interface {
 }
 
 // Conn carries frames whole and in order. Reading and writing may overlap;
-// Close ends both at once. A cancelled context may close the connection.
+// Close ends both at once. A cancelled context may close the connection. One
+// that has a method Transport() string says what it runs over.
 type Conn = interface {
 	ReadFrame(ctx context.Context) ([]byte, error)
 	WriteFrame(ctx context.Context, frame []byte) error

@@ -20,6 +20,7 @@ func (l *link) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		l.doubt.heard.Add(1)
 		if p, ok := f.(wire.Ping); ok {
 			interval = clampInterval(p.IntervalMS)
 		}

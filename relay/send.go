@@ -83,6 +83,13 @@ func (s *sender) wait(ctx context.Context, busy bool, wake <-chan struct{}, ping
 		s.more = true
 	case <-ping:
 		return s.ping(ctx)
+	case <-s.doubt.raised:
+		s.doubt.begin(s.cfg.Proof)
+		return s.ping(ctx)
+	case <-s.doubt.due:
+		if err := s.doubt.settle(); err != nil {
+			return err
+		}
 	case <-again:
 	case <-s.out.ready:
 	case <-now:

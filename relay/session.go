@@ -13,14 +13,19 @@ import (
 )
 
 // Session runs relay connections; one Session serves any number at once.
-type Session struct{ cfg Config }
+type Session struct {
+	cfg Config
+
+	mu   sync.Mutex
+	live map[*link]struct{} // those past their hello; guarded by mu
+}
 
 // NewSession validates cfg; it starts nothing.
 func NewSession(cfg Config) (*Session, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	return &Session{cfg: cfg}, nil
+	return &Session{cfg: cfg, live: map[*link]struct{}{}}, nil
 }
 
 // Run speaks the relay protocol over conn until ctx ends, the peer leaves or
@@ -47,6 +52,7 @@ func (s *Session) run(ctx context.Context, conn Conn, role hub.Role, peer hub.Pe
 		l.goodbye(ctx, err)
 		return err
 	}
+	defer s.enter(l)()
 	up(theirs)
 	return l.run(ctx)
 }
@@ -69,6 +75,7 @@ type link struct {
 	feed     hub.FeedState   // of the peer's log; applier only, after greet
 	behind   behind          // applier only
 	refused  refused         // applier only
+	doubt    *doubt          // whether the connection has survived a sleep
 
 	failed  chan struct{} // closed with the first failure
 	once    sync.Once
@@ -79,7 +86,7 @@ func newLink(cfg *Config, conn Conn, peer hub.PeerID) *link {
 	return &link{
 		cfg: cfg, conn: conn, peer: peer, came: newArrivals(conn),
 		in: make(chan wire.Frame, mergedFrames), out: newOutbox(), sent: newLedger(),
-		gaps: newGaps(cfg.Again), inFlight: &budget{left: 2 * cfg.Window}, behind: behind{}, refused: refused{}, failed: make(chan struct{}),
+		gaps: newGaps(cfg.Again), inFlight: &budget{left: 2 * cfg.Window}, behind: behind{}, refused: refused{}, doubt: newDoubt(), failed: make(chan struct{}),
 	}
 }
 

@@ -42,7 +42,7 @@ func (w *world) bases() map[string]string {
 		"startWorker": `{"worktree":"path:/x","agent":"fake","no_wait":true}`, "sendMessage": message,
 		"startRunWorker": `{"task":{"spec":"s"},"start":{"worktree":"path:/x","agent":"fake","no_wait":true}}`,
 		"sendMessages":   `{"messages":[` + message + `]}`, "replyMessage": `{"body":"b"}`, "checkMailbox": `{}`,
-		"addRepo": `{"path":"/x"}`, "createInvite": `{}`, "rotateKey": `{}`, "addPeer": `{"name":"n","url":"https://127.0.0.1:1","code":"AAAA-AAAA-AAAA-AAAA"}`,
+		"addRepo": `{"path":"/x"}`, "createInvite": `{}`, "rotateKey": `{}`, "setPeerReverse": `{"reverse":true}`, "addPeer": `{"name":"n","url":"https://127.0.0.1:1","code":"AAAA-AAAA-AAAA-AAAA"}`,
 		"createWorktree": `{"name":"n"}`, "removeWorktree": `{}`, "createTerminal": `{"dir":"/x"}`, "sendTerminal": `{"text":"x"}`, "closeTerminal": `{}`, "terminal": terminal,
 		"stopWorker": `{}`, "abandonWorker": `{}`, "bindRun": `{}`, "putHeartbeat": `{}`, "testAgent": `{}`, "putAgentEvent": `{"event":"Stop"}`,
 		"createDispatch": `{"to":"worker:w-1","no_wait":true}`,

@@ -35,6 +35,8 @@ type PeerService interface {
 	Invite(context.Context, receipt.Request, InviteInput) (Invited, error)
 	Join(context.Context, receipt.Request, JoinInput) (Joined, error)
 	List(context.Context) ([]hub.Peer, error)
+	// SetReverse says whether this hub keeps streams parked at a home.
+	SetReverse(ctx context.Context, r receipt.Request, idOrName string, on bool) (Joined, error)
 	// Get finds a peer by its id or by its name.
 	Get(ctx context.Context, idOrName string) (hub.Peer, Link, error)
 	PeerLife
@@ -83,11 +85,13 @@ type Joined struct {
 
 // Link is the state of the link to a peer: State is up, down or connecting,
 // Transport direct or reverse; Stage and LastError are "" when there was no
-// failure, ConnectedAt is 0 when it is not up.
+// failure, ConnectedAt is 0 when it is not up. Parked counts the streams of this
+// hub that wait at the peer.
 type Link struct {
 	State, Transport, Stage, LastError string
 	ConnectedAt                        hub.Micros
 	Refused                            *pairs.Refusal // the last connection of the peer that was refused here
+	Parked                             int
 }
 
 // Info is what GET /v1/hub says of this hub.
@@ -131,6 +135,8 @@ type Config struct {
 
 	// PeerRelay and PeerPair serve the two websockets of the peer mux.
 	PeerRelay, PeerPair http.Handler
+	// PeerPark keeps the streams that worker hubs park.
+	PeerPark http.Handler
 	// PeerOf returns the peer whose key a connection has proved, and false for
 	// a key that is not paired.
 	PeerOf func(*http.Request) (hub.Peer, bool, error)
@@ -148,7 +154,7 @@ func (c Config) check() error {
 		return errors.New("server: the cursor key is too short")
 	case c.APITLS == nil, c.PeerTLS == nil:
 		return errors.New("server: a TLS configuration is missing")
-	case c.PeerRelay == nil, c.PeerPair == nil, c.PeerOf == nil, c.PeerHello == nil:
+	case c.PeerRelay == nil, c.PeerPair == nil, c.PeerPark == nil, c.PeerOf == nil, c.PeerHello == nil:
 		return errors.New("server: a handler of the peer mux is missing")
 	}
 	return nil

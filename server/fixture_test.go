@@ -141,7 +141,7 @@ func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 		Work: services, Store: w.store, Peers: w.peers, Tokens: testTokens{}, CursorKey: testKey,
 		Hub:    Info{HubID: "hub_test", Name: "test", StartedAt: 1},
 		APITLS: serverTLS(w.t, "api"), PeerTLS: serverTLS(w.t, "peer"), Log: slog.New(w.log),
-		PeerRelay: saying("relay"), PeerPair: saying("pair"),
+		PeerRelay: saying("relay"), PeerPair: saying("pair"), PeerPark: saying("park"),
 		PeerOf:    func(r *http.Request) (hub.Peer, bool, error) { return w.peers.of(r) },
 		PeerHello: func(*http.Request) (hub.Hello, error) { return hub.Hello{HubID: "hub_test"}, nil },
 	}
@@ -325,6 +325,13 @@ func (f *fakePeers) Join(_ context.Context, r receipt.Request, in JoinInput) (Jo
 	defer f.mu.Unlock()
 	f.last = r
 	return Joined{Peer: hub.Peer{Name: in.Name, Role: hub.RoleWorker, State: f.state}, Mutation: hub.Mutation{RequestID: r.Key}}, nil
+}
+
+func (f *fakePeers) SetReverse(_ context.Context, r receipt.Request, name string, on bool) (Joined, error) {
+	if name != "a" {
+		return Joined{}, hub.Errorf(hub.CodePeerNotFound, "there is no peer %s", name)
+	}
+	return Joined{Peer: hub.Peer{Name: name, Role: hub.RoleHome, State: hub.PeerActive, Reverse: on}, Mutation: hub.Mutation{RequestID: r.Key}}, nil
 }
 
 func (f *fakePeers) List(context.Context) ([]hub.Peer, error) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net"
 	"sync"
 )
@@ -17,11 +18,14 @@ func newHandoff(addr net.Addr) *handoff {
 	return &handoff{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-// hand gives c to the server that accepts, or closes it if none does any more.
-func (h *handoff) hand(c net.Conn) {
+// hand gives c to the server that accepts, or closes it if none does any more
+// or ctx ends before.
+func (h *handoff) hand(ctx context.Context, c net.Conn) {
 	select {
 	case h.conns <- c:
 	case <-h.done:
+		_ = c.Close()
+	case <-ctx.Done():
 		_ = c.Close()
 	}
 }

@@ -15,27 +15,29 @@ import (
 // Serve accepts connections on ln until ctx ends or Shutdown is called, and
 // returns when everything that it started has ended; it closes ln. After ctx
 // handlers have ten seconds to end. One port serves both muxes: a connection
-// goes, after its TLS handshake, to the one that its server name selects.
+// goes, after its TLS handshake, to the one that its server name selects; one
+// that was adopted may go to the peer mux only.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	api, peer := newHandoff(ln.Addr()), newHandoff(ln.Addr())
 	var group sync.WaitGroup
-	errs := make(chan error, 2)
+	errs := make(chan error, 3)
 	defer s.ending.whenOver(cancel)()
 	group.Go(func() { errs <- s.apiHTTP.Serve(api) })
 	group.Go(func() { errs <- s.peerHTTP.Serve(peer) })
 	group.Go(func() {
 		<-ctx.Done() // also ends the handshakes
-		_, _, _ = ln.Close(), api.Close(), peer.Close()
+		_, _, _, _ = ln.Close(), s.adopted.Close(), api.Close(), peer.Close()
 	})
-	err := s.accept(ctx, ln, api, peer)
+	group.Go(func() { errs <- s.accept(ctx, s.adopted, s.adoptedTLS(), nil, peer) })
+	err := s.accept(ctx, ln, s.tlsConfig(), api, peer)
 	cancel()
 	rest, done := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer done()
 	err = errors.Join(err, s.Shutdown(rest))
 	group.Wait()
-	return errors.Join(err, served(<-errs), served(<-errs))
+	return errors.Join(err, served(<-errs), served(<-errs), served(<-errs))
 }
 
 func served(err error) error {
@@ -65,8 +67,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // accept hands connections over until ln is closed, and waits for handshakes.
-func (s *Server) accept(ctx context.Context, ln net.Listener, api, peer *handoff) error {
-	config := s.tlsConfig()
+func (s *Server) accept(ctx context.Context, ln net.Listener, config *tls.Config, api, peer *handoff) error {
 	var handshakes sync.WaitGroup
 	defer handshakes.Wait()
 	pause := time.Duration(0)
@@ -132,7 +133,7 @@ func (s *Server) handshake(ctx context.Context, c *tls.Conn, api, peer *handoff)
 	if keystore.Named(c.ConnectionState().ServerName, PeerServerName) {
 		to = peer
 	}
-	to.hand(c)
+	to.hand(ctx, c)
 }
 
 var errRemote = errors.New("the API is served to this machine only")
@@ -153,6 +154,30 @@ func (s *Server) tlsConfig() *tls.Config {
 				return nil, errRemote
 			}
 			return api, nil
+		},
+	}
+}
+
+// Adopt serves the peer mux on a connection that this hub has opened itself, and
+// that a peer speaks TLS on as client. It returns when Serve, which may begin
+// later, has taken c, or has ended or ctx has, and c is closed.
+func (s *Server) Adopt(ctx context.Context, c net.Conn) { s.adopted.hand(ctx, c) }
+
+var errAdopted = errors.New("on a connection of this hub's own only peers are served")
+
+// adoptedTLS knows the peers' server name only: whoever is at the other end, it
+// is not this machine.
+func (s *Server) adoptedTLS() *tls.Config {
+	peer := s.cfg.PeerTLS.Clone()
+	peer.NextProtos = []string{"http/1.1"}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if hello.ServerName != PeerServerName {
+				s.cfg.Metrics.Refused("remote")
+				return nil, errAdopted
+			}
+			return peer, nil
 		},
 	}
 }

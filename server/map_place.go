@@ -77,7 +77,7 @@ func peerOf(p hub.Peer) api.Peer {
 		PeerId: string(p.ID), Name: p.Name, HubId: p.Lineage, Fingerprint: p.Fingerprint, Addresses: texts(p.Addresses),
 		Role: api.PeerRole(p.Role), Grants: grantsOf(p.Grants), State: api.PeerState(p.State), StoreId: p.StoreID,
 		StoreEpoch: p.StoreEpoch, CreatedAt: at(p.CreatedAt), Contracts: p.Contracts, Features: p.Features, KnowsFingerprint: p.Knows,
-		Condition: string(p.Condition),
+		Condition: string(p.Condition), Reverse: p.Reverse,
 	}
 }
 
@@ -88,6 +88,7 @@ func peerResult(j Joined) api.PeerResult {
 func peerDetail(p hub.Peer, l Link, holds hub.PeerHolds) api.PeerDetail {
 	out := api.PeerDetail{Peer: peerOf(p), Holds: holdsOf(holds)}
 	out.Link.State, out.Link.Transport = api.PeerDetailLinkState(l.State), api.PeerDetailLinkTransport(l.Transport)
+	out.Link.Parked = l.Parked
 	out.Link.Stage, out.Link.LastError, out.Link.ConnectedAt = null(l.Stage), null(l.LastError), maybeAt(l.ConnectedAt)
 	if r := l.Refused; r != nil {
 		out.Refused = &api.PeerRefusal{At: at(r.At), Stage: api.PeerRefusalStage(r.Stage), Code: string(r.Code), Error: r.Error}

@@ -50,6 +50,11 @@ func (s peerHandlers) PeerRelay(w http.ResponseWriter, r *http.Request) {
 	s.cfg.PeerRelay.ServeHTTP(w, r)
 }
 
+// PeerPark hands over to the lot of parked streams.
+func (s peerHandlers) PeerPark(w http.ResponseWriter, r *http.Request) {
+	s.cfg.PeerPark.ServeHTTP(w, r)
+}
+
 // PeerProbe validates a start without any effect.
 func (s peerHandlers) PeerProbe(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r)

@@ -44,7 +44,7 @@ func TestKeysThatAreNotPairedReachPairingOnly(t *testing.T) {
 			t.Errorf("pair: %s", got.raw)
 		}
 		for _, q := range []request{
-			{method: "GET", path: "/peer/v1/hello"}, {method: "GET", path: "/peer/v1/relay"}, {method: "GET", path: "/peer/v1/dispatches/d"},
+			{method: "GET", path: "/peer/v1/hello"}, {method: "GET", path: "/peer/v1/relay"}, {method: "GET", path: "/peer/v1/park"}, {method: "GET", path: "/peer/v1/dispatches/d"},
 			{method: "POST", path: "/peer/v1/probe", body: "{}"}, {method: "POST", path: "/peer/v1/dispatches", body: "{}"},
 			{method: "POST", path: "/peer/v1/dispatches/d/stop", body: "{}"}, {method: "GET", path: "/peer/v1/dispatches/d/output"},
 		} {
@@ -66,6 +66,9 @@ func TestPeerStartsShowsAndStops(t *testing.T) {
 	}
 	if got := w.doPeer(request{method: "GET", path: "/peer/v1/relay"}); got.raw != "relay" {
 		t.Errorf("relay: %s", got.raw)
+	}
+	if got := w.doPeer(request{method: "GET", path: "/peer/v1/park"}); got.raw != "park" {
+		t.Errorf("park: %s", got.raw)
 	}
 	id := hub.NewDispatchID()
 	body := startBody(t, id, `,"a_field_of_next_year":{"x":1}`)

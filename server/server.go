@@ -45,8 +45,9 @@ type Server struct {
 	limiter           *limiter
 	failures          chan struct{} // one slot per failed credential that is being delayed
 
-	ending ending
-	unused unused
+	ending  ending
+	unused  unused
+	adopted *handoff // connections that Serve serves beside its listener's
 
 	peerConns peerConns
 
@@ -63,6 +64,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, hosts: hostSet(cfg.Hosts), meter: newMeter(cfg.Metrics), limiter: newLimiter(time.Now),
 		failures:  make(chan struct{}, 128),
+		adopted:   newHandoff(nil),
 		keepAlive: keepAliveInterval, delay: failureDelay,
 	}
 	if err := s.build(); err != nil {

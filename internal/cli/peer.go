@@ -17,7 +17,7 @@ func (a *app) peerCommand() *cobra.Command {
 	return group("peer", "Pair with other hubs, show them, and say what they may do",
 		"wavehub peer list",
 		a.peerInvite(), a.peerAdd(), a.peerList(), a.peerShow(), a.peerPing(), a.peerRename(), a.peerSet(), a.peerGrant(),
-		a.peerRotate(), a.peerRemove())
+		a.peerReverse(), a.peerRotate(), a.peerRemove())
 }
 
 func (a *app) peerInvite() *cobra.Command {
@@ -77,7 +77,7 @@ func (a *app) peerAdd() *cobra.Command {
 	}, isMutation)
 	flags := cmd.Flags()
 	flags.StringVar(&file, "code-file", "", "file with the pairing code (- for stdin)")
-	flags.BoolVar(&in.Serve, "serve", false, "this hub becomes the worker side")
+	flags.BoolVar(&in.Serve, "serve", false, "this hub becomes the worker side, and its home reaches it over connections that it opens")
 	flags.StringArrayVar(&in.AllowRepos, "allow-repo", nil, "with --serve or --mutual: folder below which the peer may start workers; may be repeated")
 	flags.BoolVar(&in.Mutual, "mutual", false, "both hubs may start workers on the other")
 	flags.IntVar(&in.MaxWorkers, "max-workers", 0, "how many workers the peer may have at once (0: no limit)")
@@ -158,7 +158,10 @@ func (a *app) peerShow() *cobra.Command {
 			human: func(p *printer, out *client.PeerDetail) {
 				printPeer(p, out.Peer)
 				printHolds(p, out.Holds)
-				p.line("  link %s since %s, stage %s", string(out.Link.State), or(out.Link.ConnectedAt, "never"), or(out.Link.Stage, "none"))
+				p.line("  link %s, %s, since %s, stage %s", string(out.Link.State), string(out.Link.Transport), or(out.Link.ConnectedAt, "never"), or(out.Link.Stage, "none"))
+				if out.Peer.Reverse {
+					p.line("  %d connections of this hub wait there", out.Link.Parked)
+				}
 				if out.Link.LastError != nil {
 					p.line("  last error: %s", *out.Link.LastError)
 				}

@@ -24,8 +24,11 @@ type federation struct {
 	client *peer.Client
 	home   *relay.Home              // relays that this hub dials, as home
 	desk   *relay.Desk              // relays that homes open, with this hub as owner
+	lot    *peer.Lot                // streams that worker hubs have parked here
+	parker *peer.Parker             // streams that this hub parks at homes
 	cut    func(fingerprint string) // ends the connections that a key has opened
 	pins   map[hub.PeerID]string    // the keys that shed has seen; used by follow only
+	relays *relay.Session
 	log    *slog.Logger
 
 	dispatch *dispatch.Service
@@ -65,13 +68,10 @@ func (f feed) Subscribe(id hub.PeerID) (<-chan struct{}, func()) {
 	return f.bus.Subscribe(string(hub.TopicRelay), string(id))
 }
 
-func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), meter *metrics.Metrics, log *slog.Logger) (*federation, error) {
-	links, err := peer.NewLinks(peer.LinksConfig{Identity: h.ring, Peers: peers, Offer: hub.OwnOffer()})
-	if err != nil {
+func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), adopt adopter, meter *metrics.Metrics, log *slog.Logger) (*federation, error) {
+	f := &federation{peers: peers, dispatch: src.Service, pins: map[hub.PeerID]string{}, log: log}
+	if err := f.link(h, adopt); err != nil {
 		return nil, err
-	}
-	f := &federation{
-		peers: peers, links: links, client: peer.NewClient(links), dispatch: src.Service, pins: map[hub.PeerID]string{}, log: log,
 	}
 	session, err := relay.NewSession(relay.Config{
 		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce,
@@ -82,10 +82,11 @@ func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, non
 	if err != nil {
 		return nil, err
 	}
+	f.relays = session
 	if f.desk, err = relay.NewDesk(session); err != nil {
 		return nil, err
 	}
-	f.home, err = relay.NewHome(relay.HomeConfig{Session: session, Links: links, Changed: changed})
+	f.home, err = relay.NewHome(relay.HomeConfig{Session: session, Links: f.links, Changed: changed})
 	return f, err
 }
 
@@ -126,6 +127,7 @@ func (f *federation) refresh(ctx context.Context) error {
 		default:
 			f.end(p, keys[p.Fingerprint])
 		}
+		f.parkAt(p)
 	}
 	return nil
 }
@@ -136,6 +138,7 @@ func (f *federation) end(p hub.Peer, keyTaken bool) {
 	f.home.Remove(p.ID)
 	f.desk.Drop(p.ID)
 	f.links.Drop(p.ID)
+	f.lot.Drop(p.ID)
 	if !keyTaken {
 		f.cut(p.Fingerprint)
 	}

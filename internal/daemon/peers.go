@@ -95,13 +95,6 @@ func (p pairing) Get(ctx context.Context, idOrName string) (hub.Peer, server.Lin
 	if err != nil {
 		return found, server.Link{}, err
 	}
-	p.home.Kick(found.ID)
-	st := p.home.State(found.ID)
-	link := server.Link{
-		State: st.State, Transport: "direct", Stage: st.Stage, LastError: st.LastError, ConnectedAt: st.ConnectedAt,
-	}
-	if r, ok := p.peers.LastRefusal(found.ID); ok {
-		link.Refused = &r
-	}
-	return found, link, nil
+	p.kick(found.ID)
+	return found, p.linkOf(found), nil
 }

@@ -152,7 +152,7 @@ func (x *hubParts) recover(ctx context.Context) error {
 func (x *hubParts) start(loops *group.Group) {
 	for name, loop := range map[string]func(context.Context) error{
 		"peers":  func(ctx context.Context) error { return x.fed.follow(ctx, x.bus) },
-		"relays": x.fed.home.Run,
+		"relays": x.fed.home.Run, "parked streams": x.fed.parker.Run, "wake-ups": x.fed.watch,
 		"fences": x.work.Fences, "verifications": x.work.Verifications,
 		"sweep": x.sweep, "rotations": x.rotations,
 	} {

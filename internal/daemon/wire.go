@@ -94,9 +94,12 @@ func (x *hubParts) wireFederation(context.Context) error {
 		return err
 	}
 	src := source{Service: x.dispatch, id: x.storeID, epoch: x.epoch}
-	x.fed, err = newFederation(peers, src, x.bus, x.home, once, x.linkChanged, x.meter, x.log)
+	x.fed, err = newFederation(peers, src, x.bus, x.home, once, x.linkChanged, x.adopt, x.meter, x.log)
 	return err
 }
+
+// adopt is called once the server is there: its callers run from start on.
+func (x *hubParts) adopt(ctx context.Context, conn net.Conn) { x.server.Adopt(ctx, conn) }
 
 // addresses are where peers may reach this hub.
 func (x *hubParts) addresses() []string {
@@ -164,7 +167,7 @@ func (x *hubParts) wireWork(context.Context) error {
 	x.work = work.New(work.Config{
 		Store: x.store, Gate: x.gate, Terminals: terminals, Git: g, Agents: launchers, Console: launchers,
 		Transcripts: transcripts{terminals}, CursorKey: keystore.Derive(x.home.tokenKey, "output-cursor", "", 1, 32),
-		Remote: remote{x.fed.client, x.fed.home.Kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
+		Remote: remote{x.fed.client, x.fed.kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
 		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.fingerprint},
 		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },
 		Listening: x.mail.Listening,
@@ -197,7 +200,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 		Fingerprint: x.fingerprint, APITLS: apiTLS(x.home.ring),
 		PeerTLS: x.fed.tls(ctx, x.home),
 		Metrics: x.meter, Log: x.log,
-		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Greet,
+		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerPark: x.fed.parkHandler(x.draining), PeerOf: x.peerOf, PeerHello: x.fed.peers.Greet,
 	})
 	if err == nil {
 		x.fed.cut = x.server.CutPeer
@@ -221,7 +224,7 @@ func (x *hubParts) peerOf(r *http.Request) (hub.Peer, bool, error) {
 		return p, false, nil
 	}
 	if err == nil {
-		x.fed.home.Kick(p.ID) // whoever calls can be called
+		x.fed.contact(r, p.ID)
 	}
 	return p, err == nil, err
 }

@@ -20,7 +20,7 @@ var verbs = map[string][]string{
 	"message show": {}, "question list": {"x"}, "progress": {}, "config set": {"log_level"},
 	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
 	"peer invite list": {"x"}, "peer invite revoke": {}, "peer rename": {"one"}, "peer set": {"one"}, "peer grant": {"one"}, "peer remove": {},
-	"peer ping": {}, "peer rotate": {"x"},
+	"peer ping": {}, "peer rotate": {"x"}, "peer reverse": {"x", "sideways"},
 	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "worktree create": {}, "worktree show": {}, "worktree remove": {},
 	"terminal create": {"x"}, "terminal list": {"x"}, "terminal show": {}, "terminal read": {}, "terminal send": {}, "terminal wait": {}, "terminal close": {}, "serve": {"x"}, "config show": {"x"}, "config path": {},
 	"dispatch": {}, "worker-identity register": {}, "worker-identity list": {"x"}, "worker-identity drain": {}, "worker-identity revoke": {},

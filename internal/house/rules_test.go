@@ -7,8 +7,9 @@ const modulePath = "github.com/wavehub/wavehub"
 // leaves may be imported by every package that lists them and import none of
 // this module's packages themselves.
 var leaves = []string{
-	"internal/capfile", "internal/clock", "internal/group", "internal/id", "internal/keystore",
+	"internal/backoff", "internal/capfile", "internal/clock", "internal/group", "internal/id", "internal/keystore",
 	"internal/metrics", "internal/osservice", "internal/safefile", "internal/safetext", "internal/signal",
+	"internal/wake",
 }
 
 // everything is the entry of the packages that may import all but testOnly.

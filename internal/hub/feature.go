@@ -5,6 +5,7 @@ import "slices"
 // The features of federation/1 that a hub may lack. A name is offered in the
 // hello, never changes its meaning, and is raised when it would.
 const (
+	FeatureReverse   = "reverse/1"    // the hub takes streams that its worker hubs park
 	FeatureRotation  = "rotation/1"   // a peer's key may be rotated
 	FeatureVerify    = "verify/1"     // Checks of a start: verification and write scope
 	FeatureAttached  = "attached/1"   // a start may name an attached worker
@@ -14,7 +15,7 @@ const (
 
 // Features are those that this build offers. The caller may keep the slice.
 func Features() []string {
-	return []string{FeatureRotation, FeatureVerify, FeatureAttached, FeatureResume, FeatureChildRuns}
+	return []string{FeatureReverse, FeatureRotation, FeatureVerify, FeatureAttached, FeatureResume, FeatureChildRuns}
 }
 
 // Needs are the features without which a start cannot be carried out as it was

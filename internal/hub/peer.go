@@ -82,6 +82,12 @@ type Peer struct {
 	// contracts: it has not said one yet.
 	Contracts []string `json:"contracts,omitempty"`
 	Features  []string `json:"features,omitempty"`
+	// Reverse is this side's own choice: it serves the peer, and keeps streams
+	// parked there over which the peer reaches it.
+	Reverse bool `json:"reverse"`
+	// Parks tells that the peer has parked streams here: a connection to it
+	// waits for the next one.
+	Parks bool `json:"-"`
 
 	// Confirm is what an inviter still needs to complete a pairing whose
 	// last message was lost: the expiry of that window, 0 when complete.
@@ -148,8 +154,8 @@ type RotationTaken struct {
 // ContractFederation is the one contract that both sides must offer.
 const ContractFederation = "federation/1"
 
-// Can reports whether h offers the feature.
-func (h Hello) Can(feature string) bool { return slices.Contains(h.Features, feature) }
+// Has reports whether h offers the feature.
+func (h Hello) Has(feature string) bool { return slices.Contains(h.Features, feature) }
 
 // Offers reports whether h offers the contract.
 func (h Hello) Offers(contract string) bool { return slices.Contains(h.Contracts, contract) }

@@ -245,6 +245,7 @@ func (s *Service) newcomer(tx store.Tx, inv hub.Invite, fp string, theirs card) 
 		ID: hub.NewPeerID(), Name: name, Lineage: theirs.HubID, Fingerprint: fp, Proofs: theirs.Proofs, Knows: theirs.known, Addresses: orEmpty(theirs.Addresses),
 		Role: role.Opposite(), Grants: inv.Grants, State: hub.PeerPending, StoreID: theirs.StoreID,
 		StoreEpoch: theirs.StoreEpoch, CreatedAt: tx.Now(), ConfirmUntil: tx.Now().Add(confirmWindow),
+		Parks: theirs.Role == hub.RoleWorker,
 	})
 }
 

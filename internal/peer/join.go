@@ -17,7 +17,8 @@ import (
 
 // JoinInput pairs with the hub that gave the code. This side is the home, or
 // the worker with Serve, or both with Mutual; Grants are for a side that
-// serves. The code must not be part of the request's payload: nothing derived
+// serves. One that joins with Serve parks streams at the inviter, which may have
+// no way to dial it. The code must not be part of the request's payload: nothing derived
 // from it is stored.
 type JoinInput struct {
 	Name, URL, Code string
@@ -44,6 +45,7 @@ type joining struct {
 	code    code
 	role    hub.Role
 	grants  hub.Grants
+	reverse bool
 }
 
 // Join pairs. Nothing is stored here before the inviter has proved that it
@@ -65,7 +67,7 @@ func (s *Service) Join(ctx context.Context, r receipt.Request, in JoinInput) (Pe
 }
 
 func checkJoin(in JoinInput) (joining, error) {
-	j := joining{name: in.Name, role: in.role()}
+	j := joining{name: in.Name, role: in.role(), reverse: in.Serve}
 	if err := checkName(in.Name); err != nil {
 		return j, err
 	}
@@ -253,7 +255,7 @@ func (s *Service) joined(ctx context.Context, j joining, fp string, theirs card)
 		p, err = s.enroll(tx, hub.Peer{
 			ID: j.id, Name: j.name, Lineage: theirs.HubID, Fingerprint: fp, Proofs: theirs.Proofs, Knows: theirs.known, Addresses: []string{j.address},
 			Role: role.Opposite(), Grants: j.grants, State: hub.PeerActive, StoreID: theirs.StoreID,
-			StoreEpoch: theirs.StoreEpoch, CreatedAt: tx.Now(),
+			StoreEpoch: theirs.StoreEpoch, CreatedAt: tx.Now(), Reverse: j.reverse,
 		})
 		return err
 	})

@@ -71,11 +71,14 @@ type LinksConfig struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Timeout bounds each stage of connecting; 10 s when 0.
 	Timeout time.Duration
+	// Lot holds the streams that peers have parked here; nil: there are none.
+	Lot *Lot
 }
 
-// Links connects to peers directly: one transport per peer, no proxies, no
-// redirects. Every connection has passed pin, lineage, store and contract
-// before a request goes over it. It is safe for concurrent use.
+// Links connects to peers, over streams that they have parked or directly: one
+// http.Transport per peer, no proxies, no redirects. Every connection has
+// passed pin, lineage, store and contract before a request goes over it. It is
+// safe for concurrent use.
 type Links struct {
 	cfg   LinksConfig
 	dial  dialer
@@ -89,6 +92,9 @@ type Links struct {
 func NewLinks(cfg LinksConfig) (*Links, error) {
 	if cfg.Identity == nil || cfg.Peers == nil {
 		return nil, errors.New("peer: Links needs Identity and Peers")
+	}
+	if cfg.Lot == nil {
+		cfg.Lot = NewLot(LotConfig{})
 	}
 	d := dialer{dial: cfg.Dial, timeout: cfg.Timeout}
 	return &Links{cfg: cfg, dial: d, transports: map[hub.PeerID]*http.Transport{}}, nil
@@ -105,7 +111,7 @@ func (l *Links) Open(ctx context.Context, peer hub.PeerID) (Conn, error) {
 		return nil, err
 	}
 	l.conns.release(used)
-	return newFrames(ws), nil
+	return newFrames(ws, transportOf(used)), nil
 }
 
 // Drop forgets a peer that was removed: its connections close at once, those
@@ -157,16 +163,29 @@ func (l *Links) newTransport(peer hub.PeerID) *http.Transport {
 	}
 }
 
-// connect tries the peer's addresses in turn. A wrong key or store is the
-// answer at once; an address that does not answer gives way to the next.
+// connect is a fresh connection to a peer that is trusted.
 func (l *Links) connect(ctx context.Context, id hub.PeerID) (net.Conn, error) {
+	p, err := l.trusted(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return l.route(ctx, p)
+}
+
+func (l *Links) trusted(ctx context.Context, id hub.PeerID) (hub.Peer, error) {
 	p, err := l.cfg.Peers.Get(ctx, id)
 	switch {
 	case err != nil:
-		return nil, &LinkError{StageResolve, err}
+		return p, &LinkError{StageResolve, err}
 	case !p.State.Trusted():
-		return nil, &LinkError{StagePin, hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)}
+		return p, &LinkError{StagePin, hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)}
 	}
+	return p, nil
+}
+
+// direct tries the peer's addresses in turn. A wrong key or store is the
+// answer at once; an address that does not answer gives way to the next.
+func (l *Links) direct(ctx context.Context, p hub.Peer) (net.Conn, hub.Hello, error) {
 	last := error(&LinkError{StageResolve, fmt.Errorf("%s has no address", p.Name)})
 	for _, a := range p.Addresses {
 		u, err := parseAddress(a)
@@ -174,15 +193,15 @@ func (l *Links) connect(ctx context.Context, id hub.PeerID) (net.Conn, error) {
 			last = &LinkError{StageResolve, err}
 			continue
 		}
-		conn, err := l.greet(ctx, p, u.Host)
+		conn, h, err := l.greet(ctx, p, direct{l.dial, u.Host})
 		if err == nil {
-			return conn, nil
+			return conn, h, nil
 		}
 		if last = err; definite(err) {
 			break
 		}
 	}
-	return nil, last
+	return nil, hub.Hello{}, last
 }
 
 func definite(err error) bool {
@@ -265,12 +284,18 @@ func (d dialer) limit() time.Duration {
 
 // dialTLS connects to host:port with a key of this hub; pin "" accepts any key.
 func (d dialer) dialTLS(ctx context.Context, host string, own keystore.Key, pin string) (*tls.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*d.limit())
-	defer cancel()
 	raw, err := d.dialTCP(ctx, host)
 	if err != nil {
 		return nil, err
 	}
+	return d.secure(ctx, raw, own, pin)
+}
+
+// secure runs the pinned TLS over raw with a key of this hub, as the client; it
+// closes raw if that fails.
+func (d dialer) secure(ctx context.Context, raw net.Conn, own keystore.Key, pin string) (*tls.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.limit())
+	defer cancel()
 	passed(ctx, StageDial)
 	conn := tls.Client(raw, ClientConfig(own, pin))
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -285,9 +310,11 @@ func (d dialer) dialTLS(ctx context.Context, host string, own keystore.Key, pin 
 }
 
 func (d dialer) dialTCP(ctx context.Context, host string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.limit())
+	defer cancel()
 	dial := d.dial
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: d.limit()}).DialContext
+		dial = (&net.Dialer{}).DialContext
 	}
 	conn, err := dial(ctx, "tcp", host)
 	if err == nil {

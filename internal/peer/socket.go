@@ -71,12 +71,18 @@ type Conn = interface {
 }
 
 // frames carries relay frames as binary messages.
-type frames struct{ ws *websocket.Conn }
-
-func newFrames(ws *websocket.Conn) frames {
-	ws.SetReadLimit(maxFrame)
-	return frames{ws}
+type frames struct {
+	ws   *websocket.Conn
+	over string
 }
+
+func newFrames(ws *websocket.Conn, over string) frames {
+	ws.SetReadLimit(maxFrame)
+	return frames{ws, over}
+}
+
+// Transport is what the socket runs over.
+func (f frames) Transport() string { return f.over }
 
 // ReadFrame returns the next frame; a larger one ends the connection.
 func (f frames) ReadFrame(ctx context.Context) ([]byte, error) {
@@ -114,5 +120,5 @@ func AcceptRelay(w http.ResponseWriter, r *http.Request) (Conn, error) {
 		err := hub.Errorf(hub.CodeCapabilityUnsupported, "the peer does not speak %s", RelayProtocol)
 		return nil, errors.Join(err, ws.Close(websocket.StatusPolicyViolation, "subprotocol"))
 	}
-	return newFrames(ws), nil
+	return newFrames(ws, TransportOf(r)), nil
 }

@@ -18,21 +18,22 @@ import (
 // that the other has to learn, and each learns it on a connection of its own.
 const maxTurns = 5
 
-// greet dials and asks for the hello on the fresh connection. Where a key was
+// greet takes a stream of the transport, makes it the peer's and asks for the
+// hello on it. Where a key was
 // rotated it dials again until both sides show their present keys.
-func (l *Links) greet(ctx context.Context, p hub.Peer, host string) (net.Conn, error) {
+func (l *Links) greet(ctx context.Context, p hub.Peer, t transport) (net.Conn, hub.Hello, error) {
 	own := l.ownFor(p)
 	for range maxTurns {
-		conn, next, err := l.turn(ctx, p, own, host)
+		conn, h, next, err := l.turn(ctx, p, own, t)
 		if err != nil || conn != nil {
-			return conn, err
+			return conn, h, err
 		}
 		own = next
 		if p, err = l.cfg.Peers.Get(ctx, p.ID); err != nil {
-			return nil, &LinkError{StageResolve, err}
+			return nil, h, &LinkError{StageResolve, err}
 		}
 	}
-	return nil, &LinkError{StagePin, hub.Errorf(hub.CodeRemoteRuntimeUnavailable, "%s changes its key again and again", p.Name)}
+	return nil, hub.Hello{}, &LinkError{StagePin, hub.Errorf(hub.CodeRemoteRuntimeUnavailable, "%s changes its key again and again", p.Name)}
 }
 
 // ownFor is the key of this hub that the peer has pinned, the present one if
@@ -51,26 +52,29 @@ func (l *Links) ownFor(p hub.Peer) keystore.Key {
 
 // turn makes one connection. Without an error and without a connection it is to
 // be made again, with the key next.
-func (l *Links) turn(ctx context.Context, p hub.Peer, own keystore.Key, host string) (conn net.Conn, next keystore.Key, err error) {
-	dialling(ctx, host)
-	bare, err := l.dial.dialTLS(ctx, host, own, p.Fingerprint)
+func (l *Links) turn(ctx context.Context, p hub.Peer, own keystore.Key, t transport) (conn net.Conn, h hub.Hello, next keystore.Key, err error) {
+	raw, over, err := t.dial(ctx, p)
 	if err != nil {
-		return nil, own, err
+		return nil, h, own, err
+	}
+	bare, err := l.dial.secure(ctx, carried{raw, over}, own, p.Fingerprint)
+	if err != nil {
+		return nil, h, own, err
 	}
 	c := l.conns.add(p.ID, bare) // before its record is looked at again
-	again, err := l.meet(ctx, bare, p, own)
+	h, again, err := l.meet(ctx, bare, p, own)
 	if err == nil && !again {
-		return c, own, nil
+		return c, h, own, nil
 	}
 	c.Close()
 	present := l.cfg.Identity.Now().Present()
 	if refusedKey(err) && own.Fingerprint != present.Fingerprint {
-		return nil, present, nil // the answer that it has pinned the present one was lost
+		return nil, h, present, nil // the answer that it has pinned the present one was lost
 	}
 	if again {
-		return nil, l.ownAfter(ctx, p, own), nil
+		return nil, h, l.ownAfter(ctx, p, own), nil
 	}
-	return nil, own, err
+	return nil, h, own, err
 }
 
 // ownAfter is the key to go on with once one side has learned of another key.
@@ -83,29 +87,29 @@ func (l *Links) ownAfter(ctx context.Context, p hub.Peer, own keystore.Key) keys
 
 // meet exchanges the hellos on a fresh connection and, where it shows a former
 // key of either side, what proves the present one: then it is to be made again.
-func (l *Links) meet(ctx context.Context, c *tls.Conn, p hub.Peer, own keystore.Key) (again bool, err error) {
-	h, err := askHello(ctx, c, l.cfg.Offer, l.dial.limit())
+func (l *Links) meet(ctx context.Context, c *tls.Conn, p hub.Peer, own keystore.Key) (h hub.Hello, again bool, err error) {
+	h, err = askHello(ctx, c, l.cfg.Offer, l.dial.limit())
 	if err != nil {
-		return false, noHello(err)
+		return h, false, noHello(err)
 	}
 	passed(ctx, StageHello)
 	if err := l.cfg.Peers.SawHello(ctx, p.ID, h); err != nil {
 		if hub.IsCode(err, hub.CodeCapabilityUnsupported) {
-			return false, &LinkError{StageContract, err}
+			return h, false, &LinkError{StageContract, err}
 		}
-		return false, &LinkError{StageHello, err}
+		return h, false, &LinkError{StageHello, err}
 	}
 	cs := c.ConnectionState()
 	moved, err := l.cfg.Peers.SawRotation(ctx, &cs, p, h)
 	if err != nil {
-		return false, &LinkError{StagePin, err}
+		return h, false, &LinkError{StagePin, err}
 	}
 	told, err := l.introduce(ctx, c, p, own, h)
 	passed(ctx, StageContract)
 	if moved || told {
 		l.forget(p.ID) // what was authenticated by a former key is not used again
 	}
-	return moved || told, err
+	return h, moved || told, err
 }
 
 // introduce tells a peer that has pinned a former key of this hub of the present
@@ -115,7 +119,7 @@ func (l *Links) introduce(ctx context.Context, c *tls.Conn, p hub.Peer, own keys
 	if own.Fingerprint == id.Fingerprint {
 		return false, l.known(ctx, p, id.Fingerprint)
 	}
-	if !h.Can(hub.FeatureRotation) {
+	if !h.Has(hub.FeatureRotation) {
 		return false, nil
 	}
 	cs := c.ConnectionState()

@@ -6,7 +6,7 @@ import (
 
 const (
 	peerCols = "id, name, lineage, fingerprint, addresses, role, grants, state, store_id, store_epoch, " +
-		"created_at, confirm_until, condition, proofs, knows, contracts, features"
+		"created_at, confirm_until, condition, proofs, knows, contracts, features, reverse, parks"
 	peerQuery       = `SELECT ` + peerCols + ` FROM peers WHERE id = ?`
 	peerByName      = `SELECT ` + peerCols + ` FROM peers WHERE name = ? AND state <> 'removed'`
 	peerFingerprint = `SELECT ` + peerCols + ` FROM peers WHERE fingerprint = ? AND state <> 'removed'`
@@ -23,13 +23,13 @@ var (
 func scanPeer(s scanner, p *hub.Peer) error {
 	return s.Scan(&p.ID, &p.Name, &p.Lineage, &p.Fingerprint, fromJSON{&p.Addresses}, &p.Role, fromJSON{&p.Grants},
 		&p.State, &p.StoreID, &p.StoreEpoch, &p.CreatedAt, &p.ConfirmUntil, &p.Condition,
-		&p.Proofs, &p.Knows, fromJSON{&p.Contracts}, fromJSON{&p.Features})
+		&p.Proofs, &p.Knows, fromJSON{&p.Contracts}, fromJSON{&p.Features}, &p.Reverse, &p.Parks)
 }
 
 func peerArgs(p hub.Peer) []any {
 	return []any{p.ID, p.Name, p.Lineage, p.Fingerprint, asJSON{p.Addresses}, p.Role, asJSON{p.Grants},
 		p.State, p.StoreID, p.StoreEpoch, p.CreatedAt, p.ConfirmUntil, p.Condition,
-		blob(p.Proofs), p.Knows, asJSON{p.Contracts}, asJSON{p.Features}}
+		blob(p.Proofs), p.Knows, asJSON{p.Contracts}, asJSON{p.Features}, p.Reverse, p.Parks}
 }
 
 func noPeer(what string) error { return hub.Errorf(hub.CodePeerNotFound, "there is no peer %s", what) }

@@ -40,6 +40,9 @@ var childRunsSQL string
 //go:embed migrations/0010_rotation.sql
 var rotationSQL string
 
+//go:embed migrations/0011_reverse.sql
+var reverseSQL string
+
 // migration brings a schema of the version before it up to version. Released
 // migrations never change.
 type migration struct {
@@ -47,7 +50,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}, {9, peerLifeSQL}, {10, rotationSQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}, {9, peerLifeSQL}, {10, rotationSQL}, {11, reverseSQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

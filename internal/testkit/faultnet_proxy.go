@@ -17,6 +17,7 @@ type Proxy struct {
 	mu      sync.Mutex // guards what follows
 	conns   map[net.Conn]struct{}
 	refuse  bool
+	mute    bool
 	budget  int64 // bytes until the next cut; below 0: no limit
 	carried int64
 }
@@ -40,6 +41,14 @@ func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = on
+}
+
+// Mute swallows all bytes from now on, or forwards them again: the connections
+// stay open, as over a network that is gone.
+func (p *Proxy) Mute(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mute = on
 }
 
 // CutAfter cuts all connections once n more bytes have passed, either way.
@@ -128,6 +137,10 @@ func (p *Proxy) copy(dst, src net.Conn) {
 // spend forwards what the budget allows; false means that a cut is due.
 func (p *Proxy) spend(dst io.Writer, b []byte) bool {
 	p.mu.Lock()
+	if p.mute {
+		p.mu.Unlock()
+		return true
+	}
 	cut := p.budget >= 0 && int64(len(b)) >= p.budget
 	if cut {
 		b = b[:p.budget]

@@ -2509,13 +2509,16 @@ type Peer struct {
 	HubId       string   `json:"hub_id"`
 
 	// KnowsFingerprint The key of this hub that the peer has pinned; absent: the first.
-	KnowsFingerprint string    `json:"knows_fingerprint,omitempty"`
-	Name             string    `json:"name"`
-	PeerId           string    `json:"peer_id"`
-	Role             PeerRole  `json:"role"`
-	State            PeerState `json:"state"`
-	StoreEpoch       int64     `json:"store_epoch,omitempty"`
-	StoreId          string    `json:"store_id"`
+	KnowsFingerprint string `json:"knows_fingerprint,omitempty"`
+	Name             string `json:"name"`
+	PeerId           string `json:"peer_id"`
+
+	// Reverse This hub keeps streams parked at the peer, over which the peer reaches it.
+	Reverse    bool      `json:"reverse"`
+	Role       PeerRole  `json:"role"`
+	State      PeerState `json:"state"`
+	StoreEpoch int64     `json:"store_epoch,omitempty"`
+	StoreId    string    `json:"store_id"`
 }
 
 // PeerRole defines model for Peer.Role.
@@ -2532,7 +2535,7 @@ type PeerAdd struct {
 	Mutual     bool     `json:"mutual,omitempty"`
 	Name       string   `json:"name"`
 
-	// Serve This hub becomes the worker side.
+	// Serve This hub becomes the worker side, and keeps streams parked at the peer.
 	Serve bool   `json:"serve,omitempty"`
 	Url   string `json:"url"`
 }
@@ -2541,11 +2544,16 @@ type PeerAdd struct {
 type PeerDetail struct {
 	Holds PeerHolds `json:"holds"`
 	Link  struct {
-		ConnectedAt *string                 `json:"connected_at"`
-		LastError   *string                 `json:"last_error"`
-		Stage       *string                 `json:"stage"`
-		State       PeerDetailLinkState     `json:"state"`
-		Transport   PeerDetailLinkTransport `json:"transport"`
+		ConnectedAt *string `json:"connected_at"`
+		LastError   *string `json:"last_error"`
+
+		// Parked Streams of this hub that wait at the peer.
+		Parked int                 `json:"parked"`
+		Stage  *string             `json:"stage"`
+		State  PeerDetailLinkState `json:"state"`
+
+		// Transport Of the live connection; without one, the way it would take.
+		Transport PeerDetailLinkTransport `json:"transport"`
 	} `json:"link"`
 	Peer    Peer         `json:"peer"`
 	Refused *PeerRefusal `json:"refused,omitempty"`
@@ -2554,7 +2562,7 @@ type PeerDetail struct {
 // PeerDetailLinkState defines model for PeerDetail.Link.State.
 type PeerDetailLinkState string
 
-// PeerDetailLinkTransport defines model for PeerDetail.Link.Transport.
+// PeerDetailLinkTransport Of the live connection; without one, the way it would take.
 type PeerDetailLinkTransport string
 
 // PeerGrant defines model for PeerGrant.
@@ -2634,6 +2642,11 @@ type PeerResult struct {
 	Mutation Mutation `json:"mutation"`
 	Peer     Peer     `json:"peer"`
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// PeerReverse defines model for PeerReverse.
+type PeerReverse struct {
+	Reverse bool `json:"reverse"`
 }
 
 // PeerUpdate defines model for PeerUpdate.
@@ -3844,6 +3857,12 @@ type RemovePeerParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// SetPeerReverseParams defines parameters for SetPeerReverse.
+type SetPeerReverseParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListQuestionsParams defines parameters for ListQuestions.
 type ListQuestionsParams struct {
 	// Run Of one Run; else of all.
@@ -4109,6 +4128,9 @@ type GrantPeerJSONRequestBody = PeerGrant
 
 // RemovePeerJSONRequestBody defines body for RemovePeer for application/json ContentType.
 type RemovePeerJSONRequestBody = Empty
+
+// SetPeerReverseJSONRequestBody defines body for SetPeerReverse for application/json ContentType.
+type SetPeerReverseJSONRequestBody = PeerReverse
 
 // AddRepoJSONRequestBody defines body for AddRepo for application/json ContentType.
 type AddRepoJSONRequestBody = RepoAdd
@@ -4595,6 +4617,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
 	RemovePeer(ctx context.Context, peer string, params *RemovePeerParams, body RemovePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetPeerReverseWithBody Whether this hub keeps streams parked at a home, over which the home reaches it.
+	//
+	// Only on the worker's side. Streams that are in use stay when it is turned off.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+	SetPeerReverseWithBody(ctx context.Context, peer string, params *SetPeerReverseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetPeerReverse Whether this hub keeps streams parked at a home, over which the home reaches it.
+	//
+	// Only on the worker's side. Streams that are in use stay when it is turned off.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+	SetPeerReverse(ctx context.Context, peer string, params *SetPeerReverseParams, body SetPeerReverseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListQuestions Questions of workers, newest first.
 	//
@@ -5847,6 +5887,44 @@ func (c *Client) RemovePeerWithBody(ctx context.Context, peer string, params *Re
 // Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
 func (c *Client) RemovePeer(ctx context.Context, peer string, params *RemovePeerParams, body RemovePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRemovePeerRequest(c.Server, peer, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetPeerReverseWithBody Whether this hub keeps streams parked at a home, over which the home reaches it.
+//
+// Only on the worker's side. Streams that are in use stay when it is turned off.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+func (c *Client) SetPeerReverseWithBody(ctx context.Context, peer string, params *SetPeerReverseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetPeerReverseRequestWithBody(c.Server, peer, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetPeerReverse Whether this hub keeps streams parked at a home, over which the home reaches it.
+//
+// Only on the worker's side. Streams that are in use stay when it is turned off.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+func (c *Client) SetPeerReverse(ctx context.Context, peer string, params *SetPeerReverseParams, body SetPeerReverseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetPeerReverseRequest(c.Server, peer, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8552,6 +8630,66 @@ func NewRemovePeerRequestWithBody(server string, peer string, params *RemovePeer
 	return req, nil
 }
 
+// NewSetPeerReverseRequest calls the generic SetPeerReverse builder with application/json body
+func NewSetPeerReverseRequest(server string, peer string, params *SetPeerReverseParams, body SetPeerReverseJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetPeerReverseRequestWithBody(server, peer, params, "application/json", bodyReader)
+}
+
+// NewSetPeerReverseRequestWithBody constructs an http.Request for the SetPeerReverse method, with any body, and a specified content type
+func NewSetPeerReverseRequestWithBody(server string, peer string, params *SetPeerReverseParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "peer", peer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/peers/%s/reverse", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewListQuestionsRequest constructs an http.Request for the ListQuestions method
 func NewListQuestionsRequest(server string, params *ListQuestionsParams) (*http.Request, error) {
 	var err error
@@ -11012,6 +11150,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/peers/{peer}/remove (the `RemovePeer` operationId).
 	RemovePeerWithResponse(ctx context.Context, peer string, params *RemovePeerParams, body RemovePeerJSONRequestBody, reqEditors ...RequestEditorFn) (*RemovePeerResponse, error)
 
+	// SetPeerReverseWithBodyWithResponse Whether this hub keeps streams parked at a home, over which the home reaches it.
+	//
+	// Only on the worker's side. Streams that are in use stay when it is turned off.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+	SetPeerReverseWithBodyWithResponse(ctx context.Context, peer string, params *SetPeerReverseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetPeerReverseResponse, error)
+
+	// SetPeerReverseWithResponse Whether this hub keeps streams parked at a home, over which the home reaches it.
+	//
+	// Only on the worker's side. Streams that are in use stay when it is turned off.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+	SetPeerReverseWithResponse(ctx context.Context, peer string, params *SetPeerReverseParams, body SetPeerReverseJSONRequestBody, reqEditors ...RequestEditorFn) (*SetPeerReverseResponse, error)
+
 	// ListQuestionsWithResponse Questions of workers, newest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -13095,6 +13251,54 @@ func (r RemovePeerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RemovePeerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SetPeerReverseResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PeerResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetPeerReverseResponse) GetJSON200() *PeerResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SetPeerReverseResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetPeerReverseResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetPeerReverseResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetPeerReverseResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetPeerReverseResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15598,6 +15802,36 @@ func (c *ClientWithResponses) RemovePeerWithResponse(ctx context.Context, peer s
 	return ParseRemovePeerResponse(rsp)
 }
 
+// SetPeerReverseWithBodyWithResponse Whether this hub keeps streams parked at a home, over which the home reaches it.
+//
+// Only on the worker's side. Streams that are in use stay when it is turned off.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+func (c *ClientWithResponses) SetPeerReverseWithBodyWithResponse(ctx context.Context, peer string, params *SetPeerReverseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetPeerReverseResponse, error) {
+	rsp, err := c.SetPeerReverseWithBody(ctx, peer, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetPeerReverseResponse(rsp)
+}
+
+// SetPeerReverseWithResponse Whether this hub keeps streams parked at a home, over which the home reaches it.
+//
+// Only on the worker's side. Streams that are in use stay when it is turned off.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/peers/{peer}/reverse (the `SetPeerReverse` operationId).
+func (c *ClientWithResponses) SetPeerReverseWithResponse(ctx context.Context, peer string, params *SetPeerReverseParams, body SetPeerReverseJSONRequestBody, reqEditors ...RequestEditorFn) (*SetPeerReverseResponse, error) {
+	rsp, err := c.SetPeerReverse(ctx, peer, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetPeerReverseResponse(rsp)
+}
+
 // ListQuestionsWithResponse Questions of workers, newest first.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -17488,6 +17722,39 @@ func ParseRemovePeerResponse(rsp *http.Response) (*RemovePeerResponse, error) {
 	return response, nil
 }
 
+// ParseSetPeerReverseResponse parses an HTTP response from a SetPeerReverseWithResponse call
+func ParseSetPeerReverseResponse(rsp *http.Response) (*SetPeerReverseResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetPeerReverseResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PeerResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListQuestionsResponse parses an HTTP response from a ListQuestionsWithResponse call
 func ParseListQuestionsResponse(rsp *http.Response) (*ListQuestionsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -18866,6 +19133,9 @@ type ServerInterface interface {
 	// RemovePeer End the pairing at once. Its connections are closed and its name is free.
 	// (POST /v1/peers/{peer}/remove)
 	RemovePeer(w http.ResponseWriter, r *http.Request, peer string, params RemovePeerParams)
+	// SetPeerReverse Whether this hub keeps streams parked at a home, over which the home reaches it.
+	// (POST /v1/peers/{peer}/reverse)
+	SetPeerReverse(w http.ResponseWriter, r *http.Request, peer string, params SetPeerReverseParams)
 	// ListQuestions Questions of workers, newest first.
 	// (GET /v1/questions)
 	ListQuestions(w http.ResponseWriter, r *http.Request, params ListQuestionsParams)
@@ -20349,6 +20619,56 @@ func (siw *ServerInterfaceWrapper) RemovePeer(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.RemovePeer(w, r, peer, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SetPeerReverse operation middleware
+func (siw *ServerInterfaceWrapper) SetPeerReverse(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "peer" -------------
+	var peer string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "peer", chi.URLParam(r, "peer"), &peer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "peer", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetPeerReverseParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SetPeerReverse(w, r, peer, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -22357,6 +22677,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/hub/rotate", wrapper.RotateKey)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/peers/{peer}/reverse", wrapper.SetPeerReverse)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/pairing/invites", wrapper.ListInvites)
 	})
 	r.Group(func(r chi.Router) {
@@ -22374,314 +22697,318 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L3vctzG0Td6K1N7TpXj54VISrYVv+SHcyRbiXViR3op5fEH27U1C/RyJ8TOwJgBl/uoWJWryYXlSk5N",
-	"9wwwwA6w2CVIyU7yIRZ3sZh/3T3999cfZqlaF0qCNHp2/mFW8JKvwUCJf72QegPlj1yYH97ZvzPQaSkK",
-	"I5Scnc++UxuWK3nFjGIbLgzjhq2VNhcsgyWvcsOen9n/JeyMKZlvWa7UtT6ZJTNhf/5rBeV2lswkX8Ps",
-	"fGbfMF/rWTLT6QrW3I63VOWam9n5TEjz/MtZMlvzW7Gu1rNz9+bZWkj64CyZmW0B9CxcQTm7S2a3T67U",
-	"E/vxE30tiicKZ87zJ4WyD5Wz8yXPNdwls5fq9q1d+e4iy0qe/1ydnX2Rigz/CwnLhC64SVedL5gq2UaV",
-	"11B2vvArLrhZNQteqNtZMivh10qUkM3OTVlBuPg1v/0e5JVZzc6/blanTSnk1ezuLpl9U5ValbtTlnBr",
-	"5il+ydSSmRWwgl8BW8BSldC3//SDWc8Mvnr6LDaFb91O1JsXWaffrbGLff5lbKTXGawLZUCm27/ANnJO",
-	"8Ov8X//4J+MyY8+es3TFS55aOq7XuwKeQdnMK3jjE/vKg6bzvVgLUy+4s5U5ftl5H5HpsxbRPt0l2rtk",
-	"9gNoza9gaE/X9Mj9tvSykkNjlJW83/vfgdZCDY6h6ZGx4zz76mvcPf/309iw77m+HhrTcH19v4W9h3It",
-	"JM8HR3HP3G+k40Xv2ePJWTtPFHs9IvSvfI2yUWRWHHHJRAbSCLM9iQtGkqH32bg7+1tdKKkB77G3pVrk",
-	"gFNLlTQgkXV5UeQi5XaWpwU98b/+ru2UPwRD/d8lLGfns//rtLkoT+lbferfiyO2F/3jihu2AWnYplTy",
-	"KkHBtLEfGsUyxayQPsG9cy/D+/bKTa0oVQGlETT9RSVyMxc4MbfUhVI5cGkvuTRXGrL5AlJeaYhIRm5g",
-	"jiIJMnsMv1bK8DncrnilDWQzv30/+f1LZrLK89kvB9yfbg6VNCLfncE7w0ujGS+BlbCsNGQMn7RXk7RE",
-	"UNNfxg08MWINo2bVHPkhU1XrIgea2Ycu5dhTRP6Zr1UG0QfWQmv7z51V/rjaMmFYyqVUhi2A2YWeTLK9",
-	"djJICcLAWken5T7gZcm39m/ipciDRamuomz6YqFVXhm4YHZ+bLOCEuyChGZuzdMs5gZK7XY/wjLCaOae",
-	"YKlary3bFKWQRrfmZfBZzexWX0u1kVPM7S4UOT/RFiYN9/lz6BBJs6UNcbTIrMMeOxz7S316avF3SI09",
-	"JZQEr268pMoyQVN+GwgGnHTSkRUZN3x3a9+vgP1/7978lfbNaoQrpa7ZlTInJO3rG/Xsy6+/+uPzZJdu",
-	"wE9m980SBfyyfm/CuMY/uF3FZ5p98/1rtuKaie5wVnjvu8/DI6FJDG/YJegqj0hRr4fORRZljGshsx6i",
-	"xIVVC2bspgnDlqq8YMqsoLT/tES4arFH3/TDKbgBe9fy1up3O4vAHW2LgqELii6UmHhobIRmMybjHDfL",
-	"9jC9K30PeA/F1zp6hevKcC/Vh37wg38uOulZ8KLohNEijsy1/vz+ApLeNXc6fotc73WJRN4XkH8JulrD",
-	"3MncHkawyqNmSiKHc8l4eVWtrZJzA6mxTAHrwmyZkqkV0XiB0HO4JNT3Rt9gZlUCz/qma5WEbK4qE1OK",
-	"OicbrDx8rd/pWWzLwxF2NidKGVUmzKXaRGgj7dU2uGmp37vqT0TBab0A1dlbE335FUgoa57Y0fF33SX2",
-	"nk1FwfPI67rMYnfFLSz8YWvU2Da9tPKvT0QfzsN0NDmJxDbBvpGA0hl4umLuZBMmpCVMUTJVZh2KHBrx",
-	"HUjj7PJdWu3sjZ/RHlHyUsjMKZLtXUiVtNRWzo26hoietFml83/9459OH0Je45JuI/9TvG0NvwbJ1A2U",
-	"CdMATENagplrww1MoskdTGBlJfv4uTW5qG5dyxOpGO7MBdsIs1pBnp0z7jxvn2mWrkSesctKJmyzUhqa",
-	"TRGadEW22KKe6W10SwUgrXX702wJMkWjyL87OLseXnCrau1H0j3FGAV8s4L0+kD9jtMv2tvzLeTiBsqt",
-	"NbGNYjy1y8whuwK2FKU+WOtKnAsr9Fx9tcdxRZ/o2NmBJD/FtbUt4AZKMoSFZiWYqpRkJo3iQ8eD7+3g",
-	"d7io1/Szp893bxDv6pjCwxE/vD5BFpzARLd3ymUKeR6+ruUEUFICiuN5rrTpe6iS4VfB2WWOgqbWNsar",
-	"qr3SNTnyWihyvu3brgFBNKhYEE0JeTVfwMrZC3vlXp+4CPc82DB/TsEadoZN2hTWVlYaUtmliz130jek",
-	"4LRP7QCVrfP3t2Qn7/LHUljJGr0HVFWmcc/FDc8r2K+a0Lv94/UbY8v14YvIHVwCN5DN762g7bM64UZk",
-	"9sqZhuvgVph52nJd/VQT4hHvW5KOQjItz98sZ+c/DfPgn/wv7n5J+vw7aiPRcq5kxlRlGF/g/zNdpSlo",
-	"jNiMnqGqTKrWE21fCVyHmvr93mXK7VwtJ3rbkOZU3pDpOazA4lP4vDH5GNKe3PVaK3dDE/U8+Q4ftkKF",
-	"6+v42ge9K/5nSSNwvebrjjk4o3oXk5DzW3vVkNqQJPkGf32oz67czsuqx70vJI6xq1aVwgAFd0vg60UO",
-	"TEij8BOv2F7U/9IYgQ88VMEIUs3t9dJzU0KhSjKvvIosJIWuV0IbVW53FWRLEvbhJze8lHxtF/lTvUOX",
-	"9MLX7iWdj7/z7+xw0GHaqyVjVXndb0/ojEIR5Ogmk6kqOikMrRjFkbkIRkUsOcoW+OuLH14lLPjj/337",
-	"6tUlU2V9fOevv+34aZ+fHeY5NWqQbr8Fwyl0E3eajuVa+061sMw0SmN7EzyKE05BFHt9fhhPunTP9kmB",
-	"WXsizcuHtiHudPWvPECbDffjcX2vwWT3+1/bwjbgcW23mKZTAs+2JD1LM68kmtD4tyoKesT+M/zG3uOQ",
-	"oQK65II0UXwc/8UXXGZKQsy0Tmav1oXZ7hWgOyt5VZaq/MZpPo2kuuG5yObeTYnxZvro73QD0N7M3afu",
-	"sqi307KcyBfqds7XC3FVqUrXV0X4FLqO55VMlVyKq4o+LHIugxevuAn+8tMg5wDeLXO1nOtUFRA6D4JB",
-	"VCmuhJwvVbkQWYa/KgAfuVHX+ISV1XOpzPyq5JJCuwUXdmPnRanUcr4Weu14wz6GGphbc/g3Xp3hB/XN",
-	"Gn7onaWtz9x2hZ/9WoFGAyT8cMNv2r/EpbQm4URf+2eqvDYlBD+dKzmv7+56A8LnO+91KSetz+wugzat",
-	"z4S8EaY9Rzrm1iRVIdLOrpiVyvAjnudqA+H7g/2v9xjZii9y8B+ilhKQCs+RA+cLN0JNG7WrShuew9yb",
-	"k85ahHIOt0KjH9K5ty155iI14YkKyVMjbiDc8XqXw/n6LxeV3pJHHO0qt/nho3iU6YpLMk3xT3urQ/fD",
-	"rKIEDGhOyqeGBI+6cZoPTMkl3aIhezhOrhcW0jpfwxyv9i4JYbiiGT0ruZAk0pBA6w3Ev5Yunwf/KCsZ",
-	"PlmCFlnFczTfV5Beo5AOJ7Hmt3N7Kngd6XkJPF21iANuC7cUR3rNB25tzQdFCamSJB/ntYg1Ss1zXmJe",
-	"WCV1VViVCrL5GjLB5ygyk9lKadMSIrlYQrpN85DmUl7whcjtQQQvspMNkkmaffMJbyXkfDv3CSb1HWCX",
-	"jlS2s/ZFlV2BCZ/Fq83nTa2VwZ22+ty8kvyGi9yxyqpahMdl6csKo6W9O+u7Xvu/nepe31Gxi+dPga3b",
-	"yYzItWLoVtCYwcQ8uSgJn2lW8G2uOPow23rDyt5zy+V44/k794O7Q0xDvDPmqfcl+7svRQ0+md0IlXM6",
-	"rXAHYztAb2qM4KgPnuFIVlkOXhcJffvX6RUvIYsnDuATuKcUvnjP9bV2IRrmGZWhOwwyZpSKGzBuoNpz",
-	"1J230vi2zE3fyhHMRjpnV8J8ptli6yP8CSrdbnCMJrjUEr+rq2pRk/3AHtKmW+asfa5dkspdxsT6JBoq",
-	"6bxHxzcQvfv1klRltMjqVAx8xWEx1xsoxVJANl9sQ1rau2r83XY8of83jpM6xf/A7CGx3M7L2vHu51hw",
-	"rdsap0/GiQZwdhTIP1udSUdikvx2TivXcde5VToO9JPeQLlo/6Sldzulm+TJ7Ta644MRSHq/n1rSWkPM",
-	"DPiuEVSdzMOtAT06egwaZI8bQa/4s6+eR6xxuOUZpGLNc588sFQl42wpciTktaJsL8mef8l+EC/3J9n4",
-	"eSRu9vXg0ZUDL80C+KFpVpV2lmJPtpDdbQzCpkobZq8PXiY+S5d9yf4iXjKuMScrWJGbV9vPZi2Vk0u+",
-	"+aHO+d7LLKasIIhVLGNVAjjVa4BCBwKPLUu1ZldKyCumZOMFkUpCKAaLUq0Lg3pciWymZCMgrHEhYSTb",
-	"1QfQG0p7WA/8oA+Rx70FzkkVdxZMGfia2FMw4Ebui1EFUal9voTvqsU7w02lYxkNVVS2Nr6KubVdRgqa",
-	"cIfHJR2MfdTaX/rImJ6e+d8nO+sK5hzbOXu97obIgJuqPDTtdynkFZSYMBt93qrNPXGE3oxhvJOmiIWR",
-	"EQiFIn/iiAOhX/RMuCrzeJywSTAepnK3GYnP9PU/pFe3NzOYS3shSXNSra3aPejd0X2sN04Wr7MfGq9j",
-	"mzhEtocumsSIZ3t0Bfuq6OhohO4OTUaovj81XNUK15B0dGrZXW0V9xADOhRENG9RYSa+Sz6eQIaqHOLa",
-	"uP3GZ1gLTRnD/Bp0y4BQawivynVlKp7HTYlc9SRcm5W1i4pqkYs0KHVzWfHGah0ZsAVcCakxSSpun3Wd",
-	"vqpAh0ClnW1eSvxH43bwrsbYbLHMhfyMEWPlT+IGmH1j6xh65Wlz1kHUTqHhj7uShGTYGbumrIYo+un7",
-	"qHgdOvbmu3p/EJ/58ux/x5LoG7YMypZq4c31IF2FJNWoZkRJ/ST2S3waoU1TR7KejopkOZKN6vnG5NGo",
-	"27etiuDheNrXz7/szuMp/jkmLYuONa6aEVWN18ycCHz0EI6f536di2bYpzqLHhHOs6wErQ/VLbp5JfdJ",
-	"U5noDtmn7kx7x3RzVD3DOYHp5eTehNFQuqVUQtQcSVftaAk6t54YKRyTJLfhpfQuz7F0EF3LvrwyT6d0",
-	"fQwQ6jh2vHetx7hZ/wW2l8ocfj8sVdwRyal0iEnF7M10wl4vmVZrwMpIjNlk7vtNYh+SsGHXsMUKPJ5B",
-	"3Pm5VOUVRPSEt1BrBPb1UplwCC636Fq56BkndqdFKm2Hb7S7gT11p9dNCxxmZ7tWZUwsKf41+eaLUas+",
-	"zClq5ROU887kOsUG5HK1u2ioUEYz54gKcBcOMceOSnpFao0owS/qM7YT6yemSvINL2GQmlb8hja2EFJC",
-	"5lOQcKl2hC2YC8YZ7ZqnqxXkdATe4z3qAv4bTccOvlcQ1cZcW3xGDq/Zp2bBIW3tkQrfixuQoFtuW2fl",
-	"w63wryVPem+oxTt9dj2uKttG6WGyjNRlqdZxihsuEHNhrgGnpwaZQcm4MRjfcwUqnQrJaVybJRT5dk45",
-	"VQ+cXfnraF8Fz6HH+10tfBLfrrTZLXO7z1LCLdmRaQfUVgyV0Nk9cXSEA7rXN+tMiIwbmmmX3dWH5zet",
-	"Rd0xnnNTe+lT0Q64jI/1x74DmXVKTJxJ4v/cI5AGXX5ukDcy30bcoj6TI5Awv1ZQUa6RmWP+dFNAAJF6",
-	"gEo2X0YtwEb+jPRNd3Oj2w63TITkPZkl1ODcBNktfriBfcXDO4xOegVvJ36wc++30gEuCOJk6wsOHeKJ",
-	"F4k+zOIuUs003EDJc/Zt7TGO1GpFzJ4c9HytMgzWHu2DeHoWmtVNuY19u1ESdtB3Yq+jk+x1hDw9e/bl",
-	"wY6QIKm/vd11ZmHCKMzLVMnCepdg5C+eJQdcYn8qAZ5YKd9E6Z5TmG6zAsk2pbC6ATrTVGXYZiUMMF1w",
-	"LL7MGOiUF3R4DxPLozzsOSLljDrmJkLeUQXlFsOO917nNOsavBqbzP99HNG6Rfc+rMbgvFnS6kF6u2BW",
-	"cnCjSsqrbxNeBK3NZQqOYih/VXvJH0iXIJtylsyuKpFZ0nc+UsxNteeT+4xnn38UuwDqAPbDkOtUaRqt",
-	"FHb77YDQfz924+qy/9E72KSN+gSNVElTqjz4BlFdKLNWpD1af9Vn+e4pV3QpgqNCt82zQQVhbNvetPP0",
-	"u2F3e2OtXUJHE/f3uRV84f4xlFI3dTlazrWZq8oUlfkI5Us4upPDH2F0IVv5fblKMUuyKqx21HcC/cXA",
-	"VBzxUerAilKlzoAeUj5rQ/uuYTLRk0nokYbURjqcOWGsdoW/QrQS+/c3379mmoss6ovpSel5ud1JCKSM",
-	"xDCaWEvP2AZNlsAzsXKNFNWcRhLy/A6v7ZB/e3aO0kKWj4ocfF8PtFGZrsRNb6ooZncyodkVqtkYDhOa",
-	"kAQ2XLNrKIw/d5BZ3L81ZS7NvsreJc/zBU+v51NWlaLpd1AKRVGqG5FNhU10cLFpnZTr5VaTvR9UFcTj",
-	"35T470sC+nJTohlH9YsPkDEuYHpYfWqHp+q4fmRlDRuEsxuXMEuM44FHI8XVb2S+Ra3dc0oIbjLee9Qc",
-	"zqFTa345ZnL10wdNb4J4VTvBz5HnLq0FfBPUBofclwSIyV537LJ8MON+afg+IIYuEfcgO5mykqn39O8B",
-	"v8KXhD8ZmEnr9Ntz8TUfMeFMsDyYqUv4FCyIW2NKvVZrQA8wiuoclgYL/5eqpHta/E9PQOJg712zhkfN",
-	"q3Q4NjWCWC/USp+TsD2pZNbU2PS8O3qMG9kPaWEJE2Q2T83tnsRlDNtAQalDzrOPitRDevSbkqPwtqiL",
-	"00jxoIIwKsrHzDusgItdHo37MxIMoxKWFW8AiEJ1kWw8jM5KZRIEdVVrwDqRNRf5OeL3IsbrlZD2650I",
-	"X0DB+9SEXo/Ue3skbUXWzezhnExDcZBQAY+4aq5BzquiJytoOgiHZhrBoC3qafvFmwhESP97mGeyMvCQ",
-	"IT/tSnCMsU6XKeRqE3sEzUrlGZUdWBsEHYvYIIKzAkqtJEu5dFVN5ywsJ03YbjWpvV/CQuiocYfuGp4a",
-	"PSD67EuYWi4t5TBkbM2s0cNWkOfqsJyB6aK1D5IGfmhe1ECewrVUGz2cHPHeZUZgXZrPYmztuhXFlE5w",
-	"wcizdI5f1uh147PVg0TgXZ+4S909Jhm3m/RV30wFEI5jkx5Lpas3PTfTpFnw3dont/g6pb0nKyJMN3N5",
-	"tXXSrM+3DfLd90Rnrex4kWWfSBat9zceBhnzcCmxnlIPmw/aHDFWcvyzANJJAp1Ni960HqqUCEMPZ19+",
-	"fRiAjCMoqozodfBYUujDkkGpv7elAkD5HT4Y+Dx38FElpOajuC7RCQZlOZXhoE0rDHPPV3XSUmvPcIMD",
-	"GI2zOLvfKtjh7zNRknJZwg2UGvZHaGpo2fp1foWtnUvaRxijowL2e2J8WpjrKTHeY2F/eGl/5Dwpx6lX",
-	"OMXEe1GJuPtYAm/SvfJxLWT46dM9EjPevoEV3Kz0hRUMW4bxH8TiVrouTbH2+gZKOGEv8OG6mQJn+G5h",
-	"VLkldNYroY1Vh/pSQg8X0IdAiLZFcnu5Z+dMKoZW8klYPDBCXh9Wbb6IF2Xs29twww4u7m7274tjt++u",
-	"hxK/80J4yLaJ3zmf6SBNhYXqWzsvFGTW0sJbmkzJ7bexQewu8jUis9V3mks5lWqhsi1aBYgdwrRwCPPM",
-	"ARyhBokDJ+zZmU9tGA/v7eZFfYxiGnUvIf7oJopH79utAYaKgt0auUNDFpyfQbCLfeImbr9O7vXCZOvR",
-	"tvCoLF565Thz9W0UPd2pthGogTfv3p+/fXP5vsnQNqWADG28aUoDs4rgfebV2IrjXjNGXce1ySHzBq/a",
-	"ww7E7uE7MwbVfse0UNeNITFrr72eytDRvTNRKvXqe7S5EiWNJJ7PUJ1gKTc8V1dVPMX+8DPpqHdhun6f",
-	"PV2rcV7Ul6BVjuZhJjBMbxAaqsA2QuhPmDVOiXEG527mjKXGYkzBkdfBvH4W7knfEXkFKWrNo1ukwZYO",
-	"5V6nANY3/CKJLYjvXJn0LmLSBP0wetp29R/qztntHtXeDeahputKumjE/u2drgXGIcryBCE0p/gOFknY",
-	"4f5WZGNqp/ZqvaEPsk2KK2MKfX56Wov2xIl0hJASmpp8dHRhnueD2lq36+l+x4HT1b4ezA4/zhEQVeMw",
-	"CSs9GGV4QMXrhn/sfzRTkkm1ObIc7Gk0t3gYN8clRX88zJyh7X5wgJq47m3VYks5WVPV1spH4jKLKJZH",
-	"sjY3LfSSOGs3zTQ7G7E0UPb129i9Zr2oHpJaDaorhvS8XymSEN/XT6D3yiYNM+h3MDSPui/CvmRMh1od",
-	"XifY8cReD3wNc/djqzn53UpmQuoCBtSAqgd5zAiTj2iI4O4jejrIVqCZxo74//hc2d9in7NHa92wp14u",
-	"VhixN3Dza7Dzu6Q1EJ4dA63vjzWeutQq8WqalLTzZZwCGSRT+2Xu6aa2J4Tgp/ZIlquf/3hjqWaJfSK0",
-	"efV+K7Z9IKGuX8eUaC8JBRbbhkalxCUU+fbIgqd9gYjeAo3OwvF9sVVeQqEesMOK79vp9+5KUN1vnvWg",
-	"n/SHDl1xTUSmF6o/McK00h560/LpFbX57Hpe9zYBtbt2eFCtR8fsXeqOL3dvWMqttjZ0sUu8Zbf9VhIO",
-	"2rfWR+L83XjjENcj6e7v90com/u43b5s2s6HxFf7FxCZ8D4D7pIUlb5YntdjovXrNVB1PFUfJRr6AUpI",
-	"rYWWoRJLnf1yJa8w/6wwPSncU8kNtYg3VrFzpBKCjbeK3GoROAErDinzZBqnIZWS9d75w9rmQ8QPO4Vx",
-	"5MA5Z8KZF3VtIJcMlktIDR7fmm/ZApz9za+4aOEmN3DpTZsIH7dLZlkvXmhvZVOza2HGAtl6tUnY6uXT",
-	"oswYyZegCyV1H7hbQ6uWfhPfjVzkELamJJzUiWzRyOpnwTzjfNuk3I9uQ7unI3ZYUGdKwKboJZetvgAz",
-	"fze0egsUVdyqyQMMjbHp+T55Z8oihn49epgUr30TPt9bhnJoXIoivj16OJV8QEXo4HasNDEHvBpREUqQ",
-	"Zt41Oh4VfraZYae7antye82Ly0q+xPYZu/dV04VXSRiRPODb9t4l9SpwH+46uSX+uUMC3scoAdXexy3V",
-	"RXbYcnE9x2FdoJJH4SQuoh31eWUU+4ODL/z8nNmnGGeuk3WdjLAsAS5YCfbrcwQ9JPh+95i6gfIC5S0m",
-	"AtQ9frdggmvHjoUSc0EM2wNM3WGFQ5XiHU7ZvT0uKxkERpQEhmJCX9T+zS9YBlDsR3/oHGQz8Z6T69Pg",
-	"eJVRz7dRinDd3Tzis3BU1Ne72UFjpTzP0WHpHk/YBm9N43bH6oPUEhK7M4fKg0NXGsj2d32HYurobRzU",
-	"4yH73Y4QvZXstgg+FHKa2ucF9SOdV7bXGNV37iM6/I4njpB6qO+xrLrqAFcOLmqfTVeNcuC8A5n1mnR9",
-	"EF97/IYOcaqDv4ahK9cZpYRUFIIKnt05XLAzp4sSUJCDu6O2KqtqEUVcHVeb1GA+TQU76bxb811n55TN",
-	"W4eTt1MoqJrIASv9koyC5oqjHnUuOPfyhNUNrhKGQFfWdizh75j52KqlYlTeZL+nU2yspAdDVPJWk1/H",
-	"HiXgHUgToNZ1S6oaTkD7UEjG2cJaAb4Lv385ttlcAX35md7NAbgn3zwIlf/uKPbRqCpOSt7+ijsvx4O7",
-	"21lTpQhZ5ZgJWC2YMBry5fTc00mCii9O62jobLD+8n0XYmKjyky3ZMR0noUxoS3DM274ENij4aWp0TSm",
-	"mZYq0xVog8hK8T1y111TPoSNdjBXmepDmVFxsPvh+sUmzNoBwx8IulSY3zKB4d4AD8Q8kVSRHgeSCwjE",
-	"2hT1rlgeCJKsJuaCVhFmXTzVOrxY4BCDziEXBHTW2s0BtooDJuqG54ZhKeixnvUMjTul336i2e69r/Gx",
-	"kUlYB4iqSQDkHOGmOfBSP5DHdF/B7zsfy+o0OEGfdp9XbGpIqxXXq909fvfdiyfPvnru8yqXIg+ZWykU",
-	"eUImPgt/wTWwVK3XIl4taX/iWtRGs4pjZU27QQjokZ21wzneOqgq5oXKRbodp+lg69wCFWdq9Wk/aHVW",
-	"9nmvSRBWiPacHsImqxvaHgCqRjD/NX0E+CHBBu+s2q8xSoNhK/MIECw6yQ5oO04/iHlp9l359fejUkk6",
-	"KDjJLCu3c+dQaJPyX1UD/LGAq0qes2Aqlo6x7V882Ed7fUi81p1IrCYaqWI+YcRs6mLAYy6To9PYihL4",
-	"ehFrZfSd2rgSCUoGtQabyq1m5bSsqIixhoeQoPW8Kw/uZyJRX+W57zc9DS0MAl0ciHDlb5Hhx+1Du/Ha",
-	"ITno++7X0qzbxDhpuvRHBVwv6EYys+qpqsz4ZM1j0saHFdsoJLK9y7xoQYlxJW5AxnX6vphRgxoSz13r",
-	"CLombFzDPPlA5g5JtzaukU5RMk0a6d2RPZ1a2DYHB1u9T8EzqujNSXY94z1UTvTS33cj/MbFG6Iazpuo",
-	"d6NfIB4s5jLs0REeSPocd8M6ujgURMdTeZckdraoh4q75Nmi3T0E2iqqjNSclmMA1w8TbG2tLuYt2rWi",
-	"E2ulpCusPXDU8UBQPLsSKsQK7AvUvOf6+gHzBjIoLDPIVBwKM+Pgkee9iZMrbnpEiwFt5tGTvlcuVSmu",
-	"RF8iVRwPPeheYkxuNVXni9dcYNaTZguVbSfqHYmTmMdda5RlhC50vAxTvgYPwcaNm1aC3QWs/f1gzsEh",
-	"5ShVRY/6UkB6fGa6pfBa0I1RXDSko5v69lRJTOjAa9rf93w1T9fZ0NdHLCvocjtGfyuFgXl9fEeWB0UA",
-	"2eqqEnv+gZIVypQov9cc2eaKTtLeHq+gpZujUlN6Zd59C9y6InE/WIaTkWHPjGdfx1JUatm2t4VAfc5t",
-	"AQMSO9OdM+4yWJmqjBYZ4hYEFEJYIFZnrcpW23ee3QitsAmLe1e8ZsnJgo7f0HkLn/o2/nuyavbyRI35",
-	"8cXTr754PgKlqZYE3RLPAYbuJsMSM5xTbnCmQFMrNK51765R5ugsYKVfkn2Coj3sZSXZgnDI1UbWQS7Z",
-	"rgSkkofEP1nk3Ng9+0wzvYI8TxxMJeMMnWVa05W323Lmq6++eJ6MllXtqX4v1gJhK5UEVlZYGt4s7YKd",
-	"nXeWQSHgPd1g951sR7x1cie4WWlWQs6NuAFmVHzb8Kb9L/b/oJv6v/7rgiHSSKqsoKXjFpotIFcbl57U",
-	"D4gzumQ4JkO67n7LTH2yLx4O6Ujb8cBIDVblQS3HnHq674KPXie9S3ukzKG65f84dGFcxohbckzykH3Z",
-	"lHGl+53DHmPOaWilOfCi1f43Q7MiC5Fef8BC3M3fsxwaeWAtfSV33vFW10FTn951kYNpxxcWuUoJ8LHp",
-	"QRWT7XbAidAQprlbe52N0WUOL673Vj0Y2KAfCR3be0zD8ItKb3vAlmvPo9Ast1cFAtNuJCUshYD6D1iW",
-	"NNIr0j1/59AwigkzIaIResk+As7i1GHWdmrRvUCvDm9e04WdJWpu/MxO20xmqKfFVWrxPxHN5q/eAcCZ",
-	"mxZpMYVwPdrGlTR4vntnBxmsa9h7mw4GVZO6gmgih89Oq4Nm9LomJxzSO9z8AbhSXNzcbrgA5UTYHach",
-	"yY6NWvPILwMy7RvsDnbY3XlV8hRcjKbTlAjMBoD0/0LlwpCswlwBa5ZlDGR2wVwEwloEOa9kuoJyWNl+",
-	"fjbKjAqDR7uxwxwx/BQ23vY9ny19qmUzoy/sQCPmsmcyd/t2POuPjaT195G480M0Lvu3DqXsaBxu+3fD",
-	"mvdO1miLgW78ox53J/wRMvhghG5YUfbkd4xbqtZzOka1Y17LVZR3WdfgWsZaF+ai+cS+AqWBm7FVCFzO",
-	"daXR4sVrZkyf2VTlER53SSbs6bOzFvTqVy1ufRbH/MEp7b7T0RvLhYRGZnQ8GCfdBq9/fB5zlKVVifVY",
-	"TpPadbLXpUhk+jtnjvsZbp0EgZUTLv/KbBRbA5edCfQ49KLjvpCMe4Re73EQUhvgVGrubqlxI3htptPC",
-	"FhshqCLvviXuTyzVZuBwv2yf7Rets30a9cH46uDY2uFWaCPkFcOCPbfVCRPZ+b/+8c8EYYjtvxjqMnZ5",
-	"YzZiSPr3lb2pwaaXqRE3rgNNewkiyyHBU8JFlMyZftha0N1v5FLjWz2R6v27ap7pBl5sTQzm7NUNlD51",
-	"dFSp0nFNJMWVjCNaco9tEBxlwgR5MbOehpFeJ390Jdsb3LuSzU2daggeIPM7rg37GFDNPrVK3Tr1HRLc",
-	"1xpvzHb23v6zpMXrQ1c1dT+LJChEw7QvuYbnX7ao1K4vRiHQh3XdyAvX0DJx+js1tTQeYtW1f6Itizse",
-	"sEVKfAx7zWir/Ruoy6o9sMoIDluWah2Ll0MJzG4N9b/S5yznhhK4JOP62hUf+ureZlgmFTaJGzm8dN3v",
-	"2sPbSflr2T6Bl/nIN+6zTo0yMfHw0lIvg0NF1KBWinvr1ujP0E8gmblIKPSCfHvKfSwnuRvuAEd5zZ77",
-	"nOX1q0c4zN2zvfnS/0nxbRluUyabDlllU8jqbjLmIRmTo+yxd2kJEINfQXqbpyrC+X+ywuYs3srA/a5U",
-	"m8N+Zy2cA9OsjlF10lJRL9IeAG87C8YX6gYSf0/UzbbGz8yrQAcoPvulcDtf515yK+yT2kGlsCaYu1hb",
-	"TUljt+ygKG90Iqf0eHWITrp1Fi2ySULa29ehtd5FkIdiAgJtyo7ObT/2BUToLkRIWsZZwbVxWO1W++Bs",
-	"rdYge/SPa9jGutEsSSUAZuDWnDOcQ8JApwlLTZk/SRNWFaj0aMWU7IunPx1uLxOmvzTsYqcfJ3uEjsE8",
-	"DXzImuBsUfL0Goy26n5oyTWqjFnBOr54E9VRXrTq4uKp60MHHIPV83ZTRKB8AlfUzn2iycF+1HVyDydf",
-	"y9AYlaTckk6RZhR5z65778kerQ8fc460oeF/5CJy6pO7AISEHvN3TZHuaVwXazA93UuOuMnqaqJI3q7I",
-	"csyZtTaSPGcoeZkq2a+VAJ2CTGGaBe2/s9aQWcs2EqNzrsQ1WAOoZPWj5y1pQ+6Hbr/LcTfQGjGvmjkE",
-	"dYl44vEoVpQc6+7ZL3OVxpLOed67CQT3d/5hojRkoXcqUsNrp4NN6Nucr4S8pkM2SuVzO1//7zrfVKz5",
-	"Fcwt/SUzRMg5DCa4py17DCJweI974VTeSHsjm3LrLV106jtkCEon7HSGPmGvay9/ndm2UeUxPVYm9/2h",
-	"r/SYFu5EhBG9c2R/10oTHrnWQhtOMfetNrB2JDF4/nWrinG5c3+jZvNHu9bCmDXhldKuxUjob5JveAnx",
-	"ns1HdMY9HOXkb3HC/RPWaOummI8EUZMoe4VpNSVg7cIubaaYxULAoXOjrkEOpcPf6y5MlTbzSrex1zJV",
-	"Uc25H0BW68Vx73+MNThX6sMOQihFQl498DjNRd84Jeqe/6CNWHOzJ8zcZanwCJIocXX3MLLcgFTqScZY",
-	"4r8J8WgPHFx/25BeLKiWcrF7Ez44qhOJggYmrJlPzzaIpUj7ImzGwLowPUp1EB7u7+M2umZ5au3ZU4qL",
-	"K/ZkYD63Nt8FgRowhEHLhe4tmdfthAqXWmMVN4Ue4UpicphAKIy9BO/3rx2eCefd3sekOY/YUVqj5E9U",
-	"zxA3p7Erp1oyTrk+KPXJ5HO+BKuhoE6LQYhdeV80vYQGm5e5xyLhKPw8OnnUgr4NcuC7V03BFyKPRnsJ",
-	"afSccaaNKtA9VHsDEmtf2HWt1BqatqNMtHBnPUBIIMKawtsBINN9ta+DwAWDCFeGX4Oct1pVhI6M3pq7",
-	"kZWsdUFYCxyqHjQJ97v/uF47tKtHQ8nuZqFU0rjwm1JF2LYVV4LfOAiysVGsPm1sVF1knRjvSsDxz1Hn",
-	"1DzapDk6J0kLSHsPcDZN4JHCTEGP3VGGgtudlVUG9sWZmu65+6JM9NZL1/t6mv4rBzfa3z+xWGrjMa67",
-	"TU91/seDpe9nGUhLMPNI8OpGXfcI1GPYDBW/XemwWW3m//rHP13dtXL9TBF7EMdPmAZgrUkmk3HFQzG9",
-	"X+0uwUXfvc+d6ml0uqqmhj73n2B9fdxn8iRPHhBuYbDdIzh96dlZX8/wA0RjU8+360I5mC3XqoR5e/K7",
-	"ekS/8yFoWrqT8zqs099LaX98b1cPDL6SuZBw3oTVlEQ1sgbwzoAv8WvNt07zEAbrkDRlB9VOFPv7QNmk",
-	"N2PRPUeX5nKJH4xpC21qd5M7hhhffHqqSkBPSbtLfpdKB/j8iGrGOj97X+b0gmsYVapvTbbdd/bk/Y7P",
-	"bM5ECalR5TbBCGaY2+xhqcYmM+si59t5RLGJL2jNt/NUqTITkveFYR3k15pvGR0q5lmmK5Fn2AvCsYba",
-	"SCx0p2R2/0omTOIxxv1T2IJN2PV666wA3Ierkkuj48HbdbTTPKHfOZc73u6VvGB8oUG6kI0vpbHbTHsZ",
-	"VvubSmDfcJ7loPVgZGEfEUk137i44O7sY/bLX/kaw1/UvozjJoRzp57sYzL/qaXJqAP3behGPViaFsiy",
-	"kNRDYiW0Pbw+EK5qDfMANbcTCBRmxbCX7Vwtz4Ozu7LyUhEUbU0p7jUUWAlqPuMk4l97qEo/3CgxmQm5",
-	"glKYvVlV+45pD47fQbVUQxn8dcK+hM0T5FP6p1HFkxxuIB9K5Y/JmUMMonpag7K8C5fvHDBZyYX0dd39",
-	"ZoJ/jSr+U6P3CDV6PwaU1oWe1jAnJOOoHukaz8W+Cq7S3e+m1N7D+/CQ7rJ4d09cAnvfrrVjUUs7xXt2",
-	"O9toCSWs1Q19lEEOvbCk0fXvY30PGBXvoVs3IwyJJ7rhQZ6pq70e4f+yPz6u/xmPNZN8ibNNmOFYSETT",
-	"bWsYpNwa9t2rF992butPRYu00/SCQi1RAXsghfIYl1qowPTcZP33VXAWqmB4vY1bmteEOpGh4GDL2nnX",
-	"9GsIjoNQ3UedOPLCSqlr3Qck6DVilzZyJQwix2uf8pmuIL1WVUB6VtB0mrb293a+l4ozodpyiPfUcnJf",
-	"YWBzsUQKaWRTyYLbZs+vmghiA9WpkhyOo307eHkOoLxDFJrrxptelsy6KFb70T6BT3Rl5Urreaqq1mUd",
-	"prQqrYfdY747s1Xr8ebhOduoKs9YrjQc5CazW/m9omTD3cx7FMRxC2x8/+0mZyGSxrhlwrAU5y6VYQuM",
-	"PVkK4xMRWKjWj6OrPgU88a3Da5rteF/8fjliCa5md6Sts4+lcuwyLJ7NDrt28//WKhNL4fseOgQjrB6h",
-	"lBGDWd5eiyDJSHhHpCwMJSbHy61f4NWRYOtS+5KEurdtXVDAvXA/cLnrJbxXcD1iEM4OpyeQRz10NDYK",
-	"Z599lN4Y/2kzsbfN8IMhoT9aO4SDWx5MKDa71W0P0EZgb2SLuAmvyiHtp8finl9D0XMPHlXT2Gs+KzPX",
-	"/Iai29Pc4X328XHDvMNf9TS7ONKw7TNng5330w136JBDP9R2JXTfyHkPuXPe+R3tVtH0unPItep5vKs0",
-	"LEWOLCBkBrc9zuHlmO5Ny/CqV8t4tFtDWpXCbN/ZE3cBzr5MgGpuTcY/2FVyo8rPE7ZZlfSZFVRAn2Tu",
-	"Kdl0NfmctIQNfbPbi+BzLBi0E7CbDrzEsKeb7MqYYnZ3h9nFSxXXj1+8fe3hd1fV4oS9uoFy23RfNfwa",
-	"KMNphfNkrzNYF8qATLdP/gLbn+UfSvgVZ2fN/GfPWbriJU8NlDphaysfM48wnOYCpPn83Bqb5A9inLlW",
-	"WaySGZQ/S0wC52tg17BlJZiqdHCKVMZg1Vzs3Eleej/NkxKKnG8hY6asrEH+syTE6owVfJsrnlHexbLS",
-	"ducoAoDjztdCYy3TCfvRISIFizUr+FmuqgUuRDOOs7Lr9DOzupsMp0EvFdnJz/Jn+aLpM4/xlctKsqJU",
-	"N6Bdx1EP1w/MU8ZnmiERUfM7KgWiWdCMfuQ3sKoWT75xfe3/EEJNNnn0diSh2QIbpBtlqehnGfyWJoU/",
-	"3qxSPD4alloHVNIH2uw0sOM+rfhzt64a+pIaP3Ht20e6c2kF9XyhiV+jC9DRJH6WrmbFUmDd9t6aODgB",
-	"F8tWS2vsYGMwsNKHVdKIHM25JlHwZwky01jaIgEyzaRyqyKPNXdeFXugVgfAU2hwOu3KXtnbUWPFgesp",
-	"Z8/11CWO/q+/ax8f4nbBixxYqjI4YS/QCeZ3Qxj9s9R2Mq1+htSq2Qf0L5hY2j/sJa1d/qv9feLbpZoK",
-	"wT2enZ39LL0LDTNohWYffvbJrD/PztmHf/3jn3d3Jz9LrOBKQZIfkXqBLoVV5mYvCis2njw7OfMXSOuz",
-	"ppB6tiEymQU9A2ZPUfgWIHkhZuezL06e4nvsDYSC73QFPDer/8EQB1Xz0WkLJV9ns/PZn8F8h4+Q2lIo",
-	"6Sz2Z2dnJPOl8ZYz3JrTIucEXk/3aUxoYyuSUJy9JoT1lnCenf/0SzLT1XrNyy3BkXieaip3UaLoE/ZX",
-	"TzVpCbh3PKeSY77VLfpDK41fabyEqsXsFzvk6RpMKQjkvG8PfnCPPNwmYNdbN8pdrQ32aSv1LFo50812",
-	"vS3V2m5YpakWmvTg+PJR4x6kgMva9//ABHDsukcQjRUedClK2FA74T98dfZFw9wYQdQ+r0AbVVLaNynj",
-	"n8f37ubpKQah+4nne6HNC3pk7waGouvvrmSg2cYhrRVHQM9BZHtf5LkrMFxPQFoYOajbdNbBTCfwqcOS",
-	"G42lXLIF4hFm4f75JN3OHp5+wP/enRogqKNCxSCPMKFH+0bJBINYQq0lEE4uHWtTnWCvb2EvYnuk/lGj",
-	"HCGU3MA8F2uB7fx/rZThc7hd8UobyD6/YJzZKTG8GaysR8zd1jG/B3fMFJDiazCY4vzTh5llB6/zOwHu",
-	"gWkb7dXqP0lw2MMZAXdJ/OyakU8Dfe8vsMWCRaflvFTZdjLCe7UuMA+TdPGHpO731Ji1R3QSHQT0NgGl",
-	"k1bTVOW6a9UDbhLB85w6RThNSjN+xSm200vtVi9zHd76JO5L0aDUP9CmXlbSxUh6tvSykhOJi1o9NC7q",
-	"aO/j1GnCGBt1ii1pfYECHO5jWclgE9sRkF7R+23LbR1hzF8rQA+x40wX2zqAD2Nv8a0J7vma3HUf7t6k",
-	"gZG+Vw58Q77XEU9iSxcnKB6I5vxp9N1UbySwAr+7N901B48pTC3go17ObIjq9IP/911AX5GMNGsTzNdk",
-	"KDkTN1Vr0NQm3ZsEaEstrbniwgfuOyPW+FVVnAfPGshzTVfp7k3zZ6iJepek9xxxs/8lX4+hiR+5MD+8",
-	"exyiGJZGYY77PUnjTeCnSZr4otpIa/AjmCRmYG9IwteynZUUpDichE75gsvMFco6paZ9qi/ogR99AcMD",
-	"n+vvSTsIGuTGlF/aWMgs3/nazPvT0J+xxVTYxrgqTtg7RJ5FU7QxUjO88uhDoKy/Q6nHKiBP4MZDRlU9",
-	"QKDUEArxQBiGXjUWGtjbRLc0GZ8d68nb1FAcSWM4b/yNTboVVTMsVYmOGtdSzFvXJ+xbbriVZPWvVkpd",
-	"sytlEgrii3TVOHEACs2UzLee+8iv49FNmuJTSQmeVIXV2u66IndXQr6tSBV/dRPVxw/jpQfijGCCd20/",
-	"tu/O+aDKNI7czzTv+TVMofwheBMnUohA3Hzz/Wtsv3rC3lhaCM/XPUEMcsGcb4veRB46cYwcXgEvzQJ4",
-	"Px9hinGCKRprLvLzAKRXguOqxMX+Ee1WSLaGNSbPrcm/oJhDVEjYxn2C/j/krC7fTEXx39Ur+zQJvpnf",
-	"A18H9UAPT97v+Laxa1yxS1DI5WVbIDmH6fwIglY1pnVURX1RGRXEgkLma2S+w3AmmuZaq1TwOiSA1SQ1",
-	"VDrkGlpdslr3xfaCLDw0OVxpCr+CukLDdbLEOBEFvp2G1bhkHNljRaR27UuzE/YinC7hUQf1HoRr6pju",
-	"hHmwPQ/72X0e8/HRkcyvQLMFrAS1z+AluB4ROEPhcOXavHYJPHNI4vdX09qnFaxRhJfy3N8ONdo2npeu",
-	"G0LHjMcaG65hm7pqojIKkUj9AEFz8mg5YXeiDtGMnHAt7UGVDnOWvgl6qcUNXArVtgxl13vibF8risOM",
-	"3xG1ERp95kJeeZJoiLlvAc76ay3hnnmuD2lqEd0+gvX9PsSnIzZMWAm8jimjO96yGvbdO+ou166KJ+4l",
-	"fnZ2Rma2fawg9d/1BvJmQMKenT1rbHFATV265EyM92bsD/bnPvfo811pYI2P35nRFtRIfVTL7V1zcIHd",
-	"9uzs2SON/4YSz3yG5wRc8SfoKnUYNJZIenDLU5NvfbQCjUffKqiXM1bVYjB0i+Hgh1O1qsU7jHf3OW3s",
-	"9CayInxVKxNOu1qpDVtXqb3S2Urlme6N0K2qxWmpfKJh3P9yid9btjqUjR+JK/8CW5rjY9uLfmDM6Isf",
-	"s69j8lk2m5VqUAws89gz2oKZgBZ+4NfAOMZw7WhoVBJhXGDrji36WNhS5bnaYA2M5SfsIJILef2kKvwN",
-	"ZK9pKJnToKKEIzJ9+sHAren3Ab8wLAdrHT59FmRQMWxfgokfVvfEHujO/vU125eVTNh7rq+TQBh8C9Z8",
-	"QFOytiBdzp0Vg46uLpgr5ESz9Hnvm+1jzbtJI7dGbN1WZROozeSpchMQrq1oi0Ve3RZcZq+zURFOh9M7",
-	"OsAZlHlFGoA9pE70OvvBBYh6qFtk+gI1bSqIcz3i6nwnbbjM0LzDhyZSnoSLNGOMe7Eo4UZQYl/KJQ1J",
-	"IHXc4RGaTTtWRpQS3BQOf8SqUAt1e3eK9U398vAb+/UP9JuDReJLdXu0UrOjqr+hOH87ffIzjcht2JaN",
-	"vnKJbojQd864Z2/7FJZzuRDjnED5TtiLSB1maE1R3l5D0D4J788hVMmQ0j/YRG9kEv8D3SV4uA+t3OEg",
-	"A355tkCv1nRs8yK9poTEyiCDoCEXKFlEIE1HKWzHZQ04++AS836YWBICZMhLlnP6+ciLz8Eo9CSMFLM/",
-	"1wT9uWviFwDX2A21z6CH2yJHYBSXFh4NY28LaNu2o1LonXfgvR201cbj6fNYacgWsxctA81+a/Hs7wjP",
-	"5BEM6kvg2ROMmDgMFbrrHTW2e/tcMIldzJzM0+OJWZsS+Lpf2ZEMg1AYUcpwcILooT5xH+6SANTKfush",
-	"sCjtylpTF86NvgZUzghdb4muF3oYc3KpzN0pdE/PmA7e670H6Gg9YS4pusnzdA5F8rl/pvGt5FrtWu52",
-	"rffnzF/G5UXixj1pNviA9EgM1miXOu1yy7XI0GMxRbLoj/wanlSFtpcpBr/LJ9ptPwY7fMtht6QLqo2u",
-	"4UTsQQ+QWCAf456aF6EzPMjgzSAVGWgM90Dp0vdTUQhXsx+4jU/YJYEOsT84lLFMSfgc08mZA69NgiBL",
-	"RsnpZOBbisM71qpXta8e7YawZuHPr96zf/3jn6f0WYSeQGZN94tP0oZ008PeUqOsyKfTuVpAZv3KwLdV",
-	"yRf5lvE0hcJMEqC3A1oBSUsm1AdCpkJTyJpHvD72/eR7+sH96244Tfy483e/Gy1R7k0Cb2S+7c9Cp0VM",
-	"k2jjozIH7LBjsaGNfkFP3G+f96sQNMxjJEG5BfVlt5IcQiI2Yg1PVGUmEfwBKpQbw6iQL3YDls4q3aMk",
-	"755pCUW+HfC/2a+nYZ9PxpGOa/rdC1qi3IBoEvLYy4xdVSLj6PJWFPilmxwz97dMuX5ZLmpbV7dZLfcg",
-	"0go6Y/TJi/+uu1o8LGU9hqhoNyDpkRh+TyYWEiu1BsqEt29nSta3aq+oQFWyHeCLn+j5ou7gENUTX/F0",
-	"Vd/nQntX5ts3796z8D0n7DX5OYO0Am8cCFfZQwrgUkCeufQ4YdCZhNk89J6fvvjlxNoQg6qe/sR1vZeU",
-	"M/u4MggHfXxtryqsoHl6dhb4tMnETBhvaqC8yymhfBRLSWXWTr5pE2jBhTXNToW8EWaPp+e1e+ZQqvik",
-	"3Bq0iD6vBrqn3TInuD7y3L8tCcMSlKyPzoCMcl3Qp5ELbdqaRwEUEU36PNlYj0xL+lSZlWbnwAcfmVlp",
-	"7OHbhA5oCotguSQd0/LUCaNaQjpfvVIbidx6QZdKzrf4IVbrY1VVU6xpmbYAGaODONOefqB/WEX0Rl0P",
-	"RYLx+z56iYS6hH/0P9V8BxEcofQ+NMW9x4CxRHJxb2ULnl5bfQUaGASrJSRsQREk56+E2wKT7hCt0f5w",
-	"7j4ZIjtwnW16b4i3QP1pHmx/7QBDspumOI3kxncdIo1fZBm2s/xEBbGd24vs0b1jdthhCWz3der0p+FR",
-	"O+lPPmMWpSqzb8vBNIAoqnQY+iSpp4Aw4KJscFbqfMEr7gpvEMBjDyOefrD/GXTZxakxIuYLevBoIf/L",
-	"A7P8cPmcp58JPHr2VQlbbDHhpETzqSmUy4W87pEH3rprH8HfiowbeLRTSD4lSUNrf+yErvHCZqoaOUzJ",
-	"4pIcPvYg2QpKoJQk/IxnWQlao+1udJ1H1gBxaMO3rBBS7r98Hc+fUksQ1PPilPdn+8C/J+Hh0n+3dPcN",
-	"Vo00lYhIfmu+ZZlyhIfpeXVioIcyU/KE/ejgn3NYGsY31gQxfKvHEl0xhOvwVsir381183YAxwiBK6dQ",
-	"Mb9RUkJqvP/YyRHYJDSEvYTwH3UVEmYFL3npINf5GsjIzK0osndTc7Z5J/Nz6FjLGlox7ppswAZYSHOR",
-	"zm6Yv4d5HAsgk9dR48YRnqo7/xOpIsaIr2E+YT86XG+Xw+naHwXjXyn7CvrtojK159PnTmydvxYrjPg1",
-	"yBN26Vo6OCObiq6aEsVIBZTdjX8/yfko1vGjSclXrsDJq/TOVUo3cEqMJ5QkUL00V9o5zVFscoKtWHbq",
-	"Ezo85CNCwwbx/6mf2qGmnUxQBzZ4QYWIasl43ltcdjiUSweVTOJwCMnhBhSScbntrbjz6L+jDtov27XS",
-	"+62lvvnpP0LuW00giCRAArAf1KXtu0cU+EHyu8QnftP+eruER8lBrLua1OD6op1eSNs96P65pNYCn6T7",
-	"x87tI7h/7LDDMj9oZjDdObrYbdNQkTNEb2RLlWdQnrAXYSMbe6lTSNXl2XOC0Y2ef819VIZw+sH9624Y",
-	"ZhKfGaVUlPWzn6SG7JYy7JNxcEITVYy4t3WKfOoeT9Q+k45juFIEcdYGJWYlf+sCs3qMe8vuU/895eDs",
-	"kh6T4qUgsMldwDxuWNMvlz3FdAdyiNL3WAzJONk8DmswzPAS2hdCzwlmz2p1QYKEa5WWsErmoDXBSCPj",
-	"479c9LzB3eb1yIT37cTDLqgf1sPRfKxscYAZLll8G7Z+dRjShO4QtoxN2AJy17kVO8gu8Zmwu2cs+nuJ",
-	"quCneeVU8uPEfS8r+dIe/wD8Y63ve8TKCSx6B0+Or68ROVwdQoNa3oiufgRI+9fph7KSw5fKEUeP4uHB",
-	"U3EfCYDzDZlMCYGuO6b0f1UIj+82HMtJvfXvOMvz64hTQFzT/ri6FWj3O4x/L0fAx+HPl4BBPydfP2so",
-	"5oRdcqEdjlBw/2AeHcjUfePKLutfjaEbw/X1sMbxHp+4F+Xc32C3k/iNGut26o+E+kJUgwfm8Z4wvY58",
-	"jxso/e3eCuQQCexL4npPsLq/eflh1/FxLn078rCliXs84T1v33fC/urUS8LIjp38rljwYCe9XneM1aQ1",
-	"ZVAMwA5ATnKWKUzxVBLO0dSlVGCCcs2BE8irm2BoQQlXaYgVlvQ4qsg1jCb95EXdSQDxGTa1Ooze0Stw",
-	"uuuaZ7U1Zn/4mWbYscMjMlAvk1tzwTTUvXb1Sd3qPkhjPq9fgvlJK2719gHlF5HyL6tjUWU/Uc7BVT16",
-	"WQVupTfY99rz06IUDQ89PU5Ri3kbtmLc22xUH5lQ8yek8jHQyA51Vp9+cP8aVNzf0TMHU6373SMo8G6k",
-	"oVo6t9DpoFTdAQS4Nw5NdwFmAw7JLAgHOm9QISAF7z6PH9KeDJ1pjuOTESRuWh8nA8cNPnwRT0c6l1Dk",
-	"3AGPubd+pjEJFmQ2T81t0nIBYaMkvBB94y+yFj3plTsul16Ox8v99IP9zyCvH6XYkVL74Fxuhxlicfv9",
-	"BW7Jq/ccHWieOX0brsSByeDU7EN76v+nsflRSYmr2J7P24shbMQSVAGy0XMQQXwBhNhQAHkTEYvKPs3J",
-	"R5eB/QZkKgChGk7qBNEsKN2ApSGvIXu9fPKDqxAD53Gwz5GqhGVkilQwt4Uu/FqUkCpJvS3n1JdpV+kh",
-	"lr4vRU0AXGRPuiEGfxxRcCG/HwfEqz82hpBdz8eRnuNsmDo8xaTafAQWdElovNb5qddN4mpYAr2djABM",
-	"TBI3kPh+EwYGzKRQsHZa4fTBoT71DRC9mbNZKR10JyGGrmHHvXdeqWs7u6qgsl7XevnczZiarRrqpWVC",
-	"0NfQpeuAXRCSFdFiyu28rGTi2gJ0Eo4aBBdTdw/tc+wf3QnlXqz+QCzlF3OIa+Ds0cwMVEA3qsoztgCW",
-	"Ocyu/9hY902ORmFlVATkzuE9dJvEIvR3UjNW3VK1zuhjVTFaK9vvZRkpORLXKNFO+g/4vFRzO7/Pa6Fx",
-	"QXjLvqQDYeCbVzrbxYHyYFMk2uwev8aRTo1PkfE94vJ//BoPy3Pvdr0YNQdG2WmHsgOS7Gcvx7B7Qhr1",
-	"U/uyHglWwXIc8R0012OdLNwPsD+ig1xkPF8Z772bnXqfXjh893ifHvv02dfH5Pd+WrEUd3CPEU/xNBL6",
-	"exJHDM517MjPKmr9uSYNSfYnnIzWEEvHD3vFuVe/CQNa2g93ejiXldR9yp1f/qeauuHn95FCOW70jyO8",
-	"R4w+vfymkDd1sUkw7wgbsWLHEY+JXWk0P/QKEFgiVKAcx2DNRROtiTmyQn7pSvXTD/6fwy6tY4m3kS8P",
-	"79pyQw2nodSdYabxS7U7B/myF5IQ7oS8cJBqc8SpnGKxwojOIL7pBzU4ugGJETl/pQbdQYTZaQwSkVl2",
-	"1KlOPfnkZBzu6QOnvLQGiya++G8eRpj1jzu9LHsVtPwIG2p91t/9Yyz9C+lagg3Qv7216WLXKEzrW50o",
-	"3rtiNlyzTSmMAXnR4ofwYvfOIHLzusebPti72Fm/Wy4Zj6x69hBjx9voILK9P96HYp2+0adnnB9LYQBx",
-	"/9k1bBeKlxm5pZpmCMo1bjuUcXaa6e12fvPrPbID3C4Bd0vclhoM42slrxCzbLE1oFnIWBc+R4Sd9Zlh",
-	"y1KtR3YnOIv3VevkottJNOM+/+qrL54f1dLty6+/+uPze3d1ewyQxc45RxsYaFOC8987yplAQ6KWhRS8",
-	"CKSvqxLmVkdCElHygjLrqUBzjYisVuHFWO8x1K/TEkAOUv87emRqqv8eOwbyhXIuUZrJCELXaanyfMHT",
-	"6/4mgh+z314tHWnf+iL97tupckQKKLWSzlevARDYkiq7DNxayynXivGlcba41YF9PTmpHseQz4aLftFp",
-	"WXbCWz8q9NRwlbnvjAG3KJ+UF+AiywH7X96aUb0vL189cxjIzu5cBjSLeXlGsbW3KKNtNag3UtxDdvbs",
-	"qBL4x5SJdqwYLX/nCnPQjYpoB1PDz+5SaoLf+Q6T9t9cMnukrmu5IjcvR8rfQ9ZBKKTXbevwF37b5W+0",
-	"iEdwYL7GXg5GuH6w7fBWpzYuqV2JonQdmVJofASYPr7iN9CbvdaD5kgFrEdGix41AOTn+tiexPboA5iM",
-	"dJoNNhPqH1M09RPSuBZ2bgQVa/qVNAVjOPJgFMZ9cKohX57Si/prk17g9582jTxK0ZEnhUEwWHdI01Yb",
-	"1eWidTdDGqVJJakrkCwB7K1AypUqxhNIO4WmV/q/2cgmt/a3fQcES3nsftBYmNzsY7t5VesacNmq86YI",
-	"I8haHX+6/jZBAVBFXGJY1pWgR8sS23lTDkndqirsg0RermsoDMHErxV26sTu+lLV0PSYL48NixsMJfai",
-	"g4ovjMedbydtdBDDKvPWz/2B0OD86x8a1siNMyBa+DSXyTu+bRqFuUg/9gpLXD+xL86YpjZktZaBXa80",
-	"OlzC3OY2tkkvjX2gf9ydZiUXsv+W+dZ+feQl41W2f8NC2Ee+ky6x1srRSs6tkdywbpjk2PQas+cq5NXn",
-	"Fy6cZdAMvFJW7ZWHkdA4dPL/ENEnTkRNp/dGaQ7x1ajNHMgsadTZdrIEl1u2VqXLB+4DXIsSlCkB9lux",
-	"9FQca6eLpEaQTcdDqdWtYZTHXMdsFsIZwmxGZYW0vQ5ln9fE4f9EJ/Hl2f9+/ptPLPKH8gjqWH3+wWGs",
-	"qgUWYAzDed0zZyg5LgX03EHLEE5rCQUWkFsd/1o71EqrdXlVzCFebkQKBGJVg1y52YGpsCu0UWxB/irA",
-	"ftoOOycAy6FsQKqcsj/CvgAysyuxqxAS+7GpyszXvXlMPzZZcZ+s98HO7+PkMfnRP04e04jRpw9h/oA9",
-	"KYLW/pJxtii59MUgBNfVFN5iSYilvwGstVrykzJh/zmYoNRPlRG4tSCx85PEW/OLGc5kqlcxTSZTJDkW",
-	"MzocJL6DwwfEJ96sFD6PoBjYa6xOfnKIXQce7V5MYv/kXCozB6tjYfMkTaPWhRy50r4qb6nK1F3PQjPN",
-	"b6xQJJucCr1LWNbIw4FQra0tJzPRsO2DDX50sks+NTFL+/AYCm89Go+yxLeAFZoTcAO9KRRpSBP+Jq40",
-	"eJQp7vHpWrjUbWqMMYIdDtKqtOq5JRZyPZ//9Is9LWpaTVRUlfnsfLYyptDnp6dPn/3x5Ozk7OTp+R+/",
-	"/PILPFr36g+exlbVAhXABjVYh39T4V3wgVe5g48QcjZ8h8dUbH1mVxK+uA5ABR+63jy/3P3/AQAA//8=",
+	"7L3vcttG0jd6K1M8pyqb54Ul2Um8eaUP59iJs/HZJM4re598SFKsIdAUZwXOIJiBKD4uVe3V7IXtlZya",
+	"7hlgAA5AkIJkJ7v7YWORIOZfT//vX7+fpWpdKAnS6Nn5+1nBS74GAyX+9ULqDZQ/cWG+f2v/zkCnpSiM",
+	"UHJ2PvtWbViu5BUzim24MIwbtlbaXLAMlrzKDXt+Zv+XsDOmZL5luVLX+mSWzIT9+W8VlNtZMpN8DbPz",
+	"mX3DfK1nyUynK1hzO95SlWtuZuczIc3zz2fJbM1vxbpaz87dm2drIemDs2RmtgXQs3AF5ewumd0+uVJP",
+	"7MdP9LUoniicOc+fFMo+VM7OlzzXcJfMXqrbH+3KdxdZVvL8l+rs7LNUZPhfSFgmdMFNuup8wVTJNqq8",
+	"hrLzhV9xwc2qWfBC3c6SWQm/VaKEbHZuygrCxa/57Xcgr8xqdv5lszptSiGvZnd3yeyrqtSq3J2yhFsz",
+	"T/FLppbMrIAV/ArYApaqhL79px/MembwxdNnsSl87Xai3rzIOv1ujV3s889jI73OYF0oAzLd/hW2kXOC",
+	"3+b/+sc/GZcZe/acpSte8tTScb3eFfAMymZewRuf2FceNJ3vxFqYesGdrczxy877iEyftYj26S7R3iWz",
+	"70FrfgVDe7qmR+63pZeVHBqjrOT93v8WtBZqcAxNj4wd59kXX+Lu+b+fxoZ9x/X10JiG6+v7LewdlGsh",
+	"eT44invmfiMdz3rPHo/P2nki2+thoT/wNfJGkVl2xCUTGUgjzPYkzhiJh95n4+7sb3WhpAaUYz+WapED",
+	"Ti1V0oDEq8uLIhcpt7M8LeiJ//V3baf8Phjq/y5hOTuf/V+njaA8pW/1qX8vjthe9E8rbtgGpGGbUsmr",
+	"BBnTxn5oFMsUs0z6BPfOvQzl7ZWbWlGqAkojaPqLSuRmLnBibqkLpXLg0gq5NFcasvkCUl5piHBGbmCO",
+	"LAkyewy/VcrwOdyueKUNZDO/fT/7/Utmssrz2a8HyE83h0oake/O4K3hpdGMl8BKWFYaMoZPWtEkLRHU",
+	"9JdxA0+MWMOoWTVHfshU1brIgWb2vks59hTx/szXKoPoA2uhtf3nzip/Wm2ZMCzlUirDFsDsQk8m2V47",
+	"GaQEYWCto9NyH/Cy5Fv7N92lyINFqa6i1/TFQqu8MnDB7PzYZgUl2AUJzdyap1nMDZTa7X7kygijmXuC",
+	"pWq9ttemKIU0ujUvg89qZrf6WqqNnGJudyHL+Zm2MGlunz+HDpE0W9oQR4vMOtdj58b+Wp+eWvwdUmNP",
+	"CTnBqxvPqbJM0JR/DBgDTjrp8IqMG767te9WwP6/t29+oH2zGuFKqWt2pcwJcftaop59/uUXf36e7NIN",
+	"+Mnsvlkig1/W700Y1/gHt6v4RLOvvnvNVlwz0R3OMu998jw8EprE8IZdgq7yCBf1euhcZNGLcS1k1kOU",
+	"uLBqwYzdNGHYUpUXTJkVlPaflghXrevRN/1wCm7A3rX8aPW7nUXgjrZZwZCAIoESYw+NjdBsxmQ3x82y",
+	"PUzvSt8ByqH4WkevcF0Z7rn60A++989FJz0LXhSdMFrEkbnWn9+fQdK75k7Hb5HrvYRI5H0B+ZegqzXM",
+	"Hc/tuQhWedRMSbzhXDJeXlVrq+TcQGrspYB1YbZMydSyaBQg9BwuCfW90RLMrErgWd90rZKQzVVlYkpR",
+	"52SDlYev9Ts9i215OMLO5kQpo8qEuVSbCG2kvdoGNy31e1f9iSg4rRegOntroi+/AgllfSd2dPxdd4mV",
+	"s6koeB55Xfey2F1xCwt/2Bo1tk0vLf/rY9GH32E6mpxYYptg30hA7gw8XTF3sgkT0hKmKJkqsw5FDo34",
+	"FqRxdvkurXb2xs9oDyt5KWTmFMn2LqRKWmor50ZdQ0RP2qzS+b/+8U+nD+Fd45Kkkf8pSlvDr0EydQNl",
+	"wjQA05CWYObacAOTaHIHE1hZyb773JpcVLeu+YlUDHfmgm2EWa0gz84Zd563TzRLVyLP2GUlE7ZZKQ3N",
+	"pghNuiJbbFHP9Da6pQKQ1rr9ebYEmaJR5N8dnF3PXXCrau1H0j3FGAV8tYL0+kD9jtMv2tvzNeTiBsqt",
+	"NbGNYjy1y8whuwK2FKU+WOtKnAsr9Fx9scdxRZ/o2NmBJD/FtbUt4AZKMoSFZiWYqpRkJo26h+4OvrOD",
+	"3+GiXtPPnj7flSDe1TGFhyN+eH2MLDiBiaR3ymUKeR6+ruUEUFICsuN5rrTpe6iS4VfB2WWOgqbWNsar",
+	"qr3cNTlSLBQ53/Zt1wAjGlQsiKaEvJovYOXshb18r49dhHsebJg/p2ANO8MmbQprKysNqezSxR6Z9BUp",
+	"OO1TO0Bl6/z9NdnJu/djKSxnjcoBVZVp3HNxw/MK9qsm9G7/eP3G2HJ9+CIig0vgBrL5vRW0fVYn3IjM",
+	"ipxpbh3cCjNPW66rn2tCPOJ9S9JRiKfl+Zvl7Pzn4Tv4jf/F3a9Jn39HbSRazpXMmKoM4wv8f6arNAWN",
+	"EZvRM1SVSdV6ou0rgetQU7/fu0y5navlRG8b0pzKGzI9hxVYfAqfNyYfQ9qTu15r5W5oov5OvsWHLVPh",
+	"+jq+9kHviv9Z0jBcr/m6Yw7OqN7FJLz5rb1qSG2Ik3yFvz7UZ1du52XV494XEsfYVatKYYCCuyXw9SIH",
+	"JqRR+IlXbC/qf2mMwAceqmAEqeZWvPRISihUSeaVV5GFpND1Smijyu2ugmxJwj785IaXkq/tIn+ud+iS",
+	"XvjavaTz8bf+nZ0bdJj2aslYVV732xM6o1AEObrJZKqKTgpDK0ZxZC6CURFLjrIFfnjx/auEBX/8vz++",
+	"enXJVFkf3/nrrzt+2udnh3lOjRqk26/BcArdxJ2mY2+tfada2Ms0SmN7EzyKE05BFHt9fhhPunTP9nGB",
+	"WXsizcuHtiHudPWvPECbDffjcX2vwWT3+1/bzDa449puMU2nBJ5tiXuWZl5JNKHxb1UU9Ij9Z/iNleOQ",
+	"oQK65II0UXwc/8UXXGZKQsy0Tmav1oXZ7mWgOyt5VZaq/MppPg2nuuG5yObeTYnxZvro7yQBaG/m7lMn",
+	"LOrttFdO5At1O+frhbiqVKVrURE+ha7jeSVTJZfiqqIPi5zL4MUrboK//DTIOYCyZa6Wc52qAkLnQTCI",
+	"KsWVkPOlKhciy/BXBeAjN+oan7C8ei6VmV+VXFJot+DCbuy8KJVaztdCr93dsI+hBubWHP6NojP8oJas",
+	"4YfeWdr6zG1X+NlvFWg0QMIPN/ym/UtcSmsSjvW1f6bKa1NC8NO5kvNadtcbED7fea9LOWl9ZncZtGl9",
+	"JuSNMO050jG3JqkKkXZ2xaxUhh/xPFcbCN8f7H+9x3it+CIH/yFqKQGp8Bxv4HzhRqhpo3ZVacNzmHtz",
+	"0lmLUM7hVmj0Qzr3tiXPXKQmPFEheWrEDYQ7Xu9yOF//5aLSW/KIo13lNj98FI8yXXFJpin+aaU6dD/M",
+	"KkrAgOakfGpI8Kgbp/nAlFySFA2vh7vJ9cJCWudrmKNo75IQhiua0bOSC0ksDQm03kD8a+nyefCPspLh",
+	"kyVokVU8R/N9Bek1MulwEmt+O7enguJIz0vg6apFHHBbuKU40ms+cGtrPihKSJUk/jivWaxRap7zEvPC",
+	"KqmrwqpUkM3XkAk+R5aZzFZKmxYTycUS0m2ahzSX8oIvRG4PIniRnWyQTNLsm094KyHn27lPMKllgF06",
+	"UtnO2hdVdgUmfBZFm8+bWiuDO231uXkl+Q0Xubsqq2oRHpelL8uMllZ21rJe+7+d6l7LqJjg+SawdTuZ",
+	"EblWDN0KGjOYmCcXJeETzQq+zRVHH2Zbb1hZObdcjjeev3U/uDvENESZMU+9L9nLvhQ1+GR2I1TO6bTC",
+	"HYztAL2pMYKjPniGI1llOXhdJPTtX6dXvIQsnjiAT+CeUvjiHdfX2oVomL+oDN1hkDGjVNyAcQPVnqPu",
+	"vJXGt2Vu+paPYDbSObsS5hPNFlsf4U9Q6XaDYzTBpZb4XV1Vi5rsB/aQNt1eztrn2iWp3GVMrE+ioZLO",
+	"e3R8A9G7Xy9JVUaLrE7FwFccFnO9gVIsBWTzxTakpb2rxt9txxP6f+M4qVP8D8weEsvtvKwd736OBde6",
+	"rXH6ZJxoAGdHgfyL1Zl0JCbJb+e0ch13nVul40A/6Q2Ui/ZPWnq3U7qJn9xuozs+GIGk9/upJa01xMyA",
+	"bxtG1ck83BrQo6PHoEH2uBH0ij/74nnEGodbnkEq1jz3yQNLVTLOliJHQl4ryvaS7Pnn7Hvxcn+SjZ9H",
+	"4mZfDx5dOfDSLIAfmmZVaWcp9mQL2d3GIGyqtGFWfPAy8Vm67HP2V/GScY05WcGK3LzafjZrqZxc8s33",
+	"dc733stiygqCWMUyViWAU70GKHTA8NiyVGt2pYS8Yko2XhCpJIRssCjVujCox5V4zZRsGIQ1LiSMvHb1",
+	"AfSG0h7WAz/oQ+Rxb4FzUsWdBVMGvib2FAy4kftiVEFUap8v4dtq8dZwU+lYRkMV5a2Nr2JubZeRjCbc",
+	"4XFJB2MftfaXPjKmp2f+98nOuoI5x3bOitfdEBlwU5WHpv0uhbyCEhNmo89btbknjtCbMYwyaYpYGBmB",
+	"UCjyJ444EPpFz4SrMo/HCZsE42Eqd5uR+Exf/0N6dXszg7m0F5I0J9Xaqt2D3h3dx3rjZPE6+77xOraJ",
+	"Q2R76KJJjHi2R1ewr4qOjkbo7tBkhOr7U8NVrXANcUenlt3VVnEPMaBDQUTzFhVm4rvk4wl4qMohro3b",
+	"b3yGtdCUMcyvQbcMCLWGUFSuK1PxPG5K5Kon4dqsrF1UVItcpEGpm8uKN1bryIAt4EpIjUlScfus6/RV",
+	"BToEKu1s81LiPxq3g3c1xmaLZS7kZ4wYK9+IG2D2ja1j6OWnzVkHUTuFhj/uShKSYWfsmrIaouin76Pi",
+	"dejYm+/q/UF85vOz/x1Lom+uZVC2VDNvrgfpKiSpRjUjSuonsV/j0whtmjqS9XRUJMuRbFTPNyaPRt2+",
+	"blUED8fTvnz+eXceT/HPMWlZdKxx1Yyoarxm5ljgo4dw/Dz361w0wz7VWfSwcJ5lJWh9qG7RzSu5T5rK",
+	"RDJkn7ozrYzp5qj6C+cYpueTexNGQ+6WUglRcyRdtaPF6Nx6YqRwTJLchpfSuzzH0kF0LfvyyjydkvgY",
+	"INRx1/HetR7jZv1X2F4qc7h8WKq4I5JT6RCTilnJdMJeL5lWa8DKSIzZZO77TWIfkrBh17DFCjyeQdz5",
+	"uVTlFUT0hB+h1gjs66Uy4RBcbtG1ctEzTkymRSpthyXa3cCeutPrpgUOX2e7VmVMLCn+Nfnmi1GrPswp",
+	"avkTlPPO5DrFBuRytbtoqFBGM+eICnAXDjHHjkp6RWqNKMEv6jO2E+snpkryDS9hkJpW/IY2thBSQuZT",
+	"kHCpdoQtmAvGGe2ap6sV5HQE3uM9SgD/jaZjB9/LiGpjrs0+I4fX7FOz4JC29nCF78QNSNAtt62z8uFW",
+	"+NeSJ7031OKdPrseV5Vto/QwWUbqslTrOMUNF4i5MNeA01ODzKBk3BiM77kClU6F5DSuzRKKfDunnKoH",
+	"zq78bbSvgufQ4/2uFj6Jb5fb7Ja53Wcp4Zbs8LQDaiuGSujsnjg6wgHd65t1JkTGDc20y+7qw/Ob1qLu",
+	"2J1zU3vpU9EOEMbH+mPfgsw6JSbOJPF/7mFIgy4/N8gbmW8jblGfyRFwmN8qqCjXyMwxf7opIIBIPUAl",
+	"my+jFmDDf0b6pru50W2HWyZC8p7MEmpwboLsFj/cwL7i4R1GJ72MtxM/2JH7rXSAC4I42fqCQ4d44lmi",
+	"D7M4QaqZhhsoec6+rj3GkVqtiNmTg56vVYbB2qN9EE/PQrO6KbexbzdKwg76Tux1dJK9jpCnZ88+P9gR",
+	"EiT1t7e7zixMGIV5mSpZWO8SjPzZs+QAIfZNCfDEcvkmSvecwnSbFUi2KYXVDdCZpirDNithgOmCY/Fl",
+	"xkCnvKDDe5hYHuVhzxEpZ9QxNxHyjiootxh2vPc6p1nXoGhsMv/33YiWFN37sBqD82ZJqwfp7YJZzsGN",
+	"Kimvvk14EbQ2lyk46kJ5Ue05f8BdgmzKWTK7qkRmSd/5SDE31Z5P7jOeff5RTADUAeyHIdep0jRaKez2",
+	"2wGm/27sxtVl/6N3sEkb9QkaqZKmVHnwDaK6UGatSHu0/qrP8t1TruhSBEeFbptngwrC2La9aefpd8Pu",
+	"VmKtXUJHE/f3uRV84f4xlFI3dTlazrWZq8oUlfkA5Us4uuPDH2B0IVv5fblKMUuyKqx21HcC/cXAVBzx",
+	"QerAilKlzoAeUj5rQ/uuuWSiJ5PQIw2pjXQ4c8JY7Qp/hWgl9u+vvnvNNBdZ1BfTk9LzcruTEEgZiWE0",
+	"seaesQ2aLIFnYuUaKao5jSS88zt3bYf827NzlBZe+SjLwff1QBuV6Urc9KaKYnYnE5pdoZqN4TChCUlg",
+	"wzW7hsL4cweZxf1bU+bS7KvsXfI8X/D0ej5lVSmafgelUBSluhHZVNhEBxeb1km5nm812ftBVUE8/k2J",
+	"/74koC83JZpxVL/4AB7jAqaH1ad27lQd14+srLkG4ezGJczSxfHAo5Hi6jcy36LW7m9KCG4y3nvUHM6h",
+	"U2t+OWZy9dMHTW+CeFU7wc+R5y6tBfcmqA0Ob18SICZ73bF75YMZ93PDdwExdIm4B9nJlJVMvad/D/gV",
+	"viT8ycBMWqffnouv+YgxZ4LlwUxdwqdgQdwaU+q1WgN6gJFV57A0WPi/VCXJafE/PQGJg713zRoeNa/S",
+	"4djUCGK9UCt9TsL2pJJZU2PT8+7oMW5kP6SFJUyQ2Tw1t3sSlzFsAwWlDjnPPipSD+nRb0qOQmlRF6eR",
+	"4kEFYVSUj5l3WAEXEx6N+zMSDKMSlhVvAIhCdZFsPIzOSmUSBHVVa8A6kTUX+Tni9yLG65WQ9uudCF9A",
+	"wfvUhF6P1Dt7JG1F1s3s4ZxMQ3GQUAGPuGquQc6roicraDoIh2YawaAt6mn7xZsIREj/ey7PZGXg4YX8",
+	"uCvBMcY6XaaQq03sYTQrlWdUdmBtEHQsYoMIzgootZIs5dJVNZ2zsJw0YbvVpFa+hIXQUeMO3TU8NXqA",
+	"9dmXMLVcWspheLE1s0YPW0Geq8NyBqaL1j5IGviheVEDeQrXUm30cHLEO5cZgXVpPouxteuWFVM6wQUj",
+	"z9I5flmj143PVg8SgSM+8RsodTR7102L5J42JfC1ZgUvryFjwUwTxFNkm5VIV830qaBVt3NbQ/+dSxk+",
+	"Jgm4m2xWS8QCCD+ySculktmbHok4afZ9t+bKbXqdSt+TjRGmubl83jpZ1+f5Bnn2LSwef3h93OtFln0k",
+	"ebze43kYaM3DJeX6u3LYfNDqGbgqCyCtKNAatciAOh3su0c96UdU0RGGSM4+//IwoBtHgFTB0euIsgTT",
+	"h3mD0mlv6weA8lt8MPDN7uC4SkjNB3GxorMOynIqA4dOMNbagU54h7X7riSRA2/nzFxNlFO8m5VbO8Yb",
+	"GMRomMm5Pax90ZvYZxVK1oApXtQBUiUhoSvAsf3DRlV5hjn6YUp+JkrS03eZWA8Z1yi99dT8brUON2lT",
+	"WX1QMZovYL93y6fauT4d471A9oeX9kfOO3WcyopTTLxnmi5i3/VF7WQvx18LGX76dI8MiLfEYAU3K31h",
+	"z3nLMKaG+OZK1+U+UALbQAkn7AU+XDeo4AzfLYwqt4R4eyW0sSpmX5rt4SLnEFjWtpBpL/fsnEnF0PNw",
+	"EhZkjJBAh1XwL+KFLvv2Ntywgwvmm/377Njtu+uhxG+9wBiyF+NS9BMdpP6E/LKTawsya1k2LR5acvtt",
+	"bBC7i3yNaHe1lHZpvFItVLZFSwvVV6aFQ+1nDjQKtXIcOGHPzny6yHjIdDcv6g0Vs1J6CfEnN1E8et/C",
+	"DjD8FuzWyB0asor9DIJd7GM3cZ/A5J5ETGAf7V8YlRlNrxznAvgxikjv1PYIfMObt+/Of3xz+a7Jejel",
+	"gAzt5mnKLbOKIJPm1dgq7l7TUF3H9eMhkxFl7mEHYvfwrRnTKWDHbFLXjZE0a6+9nsrQ0b01USr1Bkm0",
+	"YRUl4iT+nqFewVJueK6uqnjZwuFn0lFFwxKIPh9FrRt6Vl+CVjmavpnA1AeDcFsFtmZCH82scfSMM6Z3",
+	"s5EsNRZjiri8MuYVtXBP+o7IK0hRDwm6mhoVM+R7naJi30SNOLage+dKz3dRqCboMdLTCq3/UHfObveo",
+	"9m4wD1VeVyZHI/Zv73RtRQ5RlicISzrFd7DwhJZYe7AOcHQEfq890cJ9Tpa/FdmYeri9WnfoV25fhZUx",
+	"hT4/Pa1FS+JECsKCCU2NWzq6OM/zQW2x28l2vyvG6YpfDmb8H+daiaqRmFiXHowcPaBidkN69j+aKcmk",
+	"2hxZ4vc0mi8+jIXkEt0/HA7S0HY/OOhQXPe3armlnKypVGzlmHGZRRTbI1kLNy1EmvjVbhqkdjZiaaDs",
+	"66GyK+a9qBjimg1SL4ZpvQ8uUuTQ1yOiV2UgDTfoYTE0j7rXxb4EW4dEHooz7GJjxRNfw9z92GpufreS",
+	"mZC6gAE1pOpBkzPC5COaXDh5SE8HGSg009gR/x+f//x77F33aO049tRAxopd9gbjfgt2fpe0BkLuY9ol",
+	"+GONp6O1yvaaxjPtHCinwAYJ8n6Zezrk7Sna81N7JMvZz3+8sVZfiX0stHn1fiu6fSChrVHH62gvCdkX",
+	"W8FGucQlFPn2yCK2faGd3qKbzsLxfbFVXkKhHrBrju/F6vfuSlAtd571INr0h4NdwVSEpxeqP9nFtFJZ",
+	"ekst6BW1+e76mPc2drW7dniYskfH7F3qji95b6DPrbY2tLHzv71u+600HLRvrY9083cjuEO3Hkl3fw9H",
+	"Qk7dd9vty6btZkn3av8CIhPeZ0BekqLSF/f0ekwUk6AGH4+XXyBHQz9ECam10DJUYqlbY67kFeYUFj35",
+	"EZPxDbWIN8uxc6SykI23itxqEQwDq0gpm2gapyWVB/bK/GFt8yGCop1iR3IgnTPhzIs6nMklg+USUoPH",
+	"t+ZbtgBnf/MrLlpY2A0EftP6w8cNk1nWiwHbW63W7FqYDUK2Xm0StnJCWpQZI/kSdKGk7gPsa2jV0m/i",
+	"O8yLHMJ2o4R9O5EtGln9LJhn/N42ZRSjWwvv6XIeFkmaErDRfcllq9fDzMuGVr+IoopbNXmAizK25MIn",
+	"Rk1ZmNKvRw+T4rVvrOj7BVF+kks7xbdHD6eSD6gIHdxilybmwHQjKkIJ0sy7RsejQgo3M+x0zG1Pbq95",
+	"cVnJl9gSZVdeNZ2VlYQRyQu+FfNdUq8C9+Guk4fjnzsk4H6MElDtfdxSXWSH7S2u5zisC1TyKOzLhYg1",
+	"h+eVUexPDpLy03Nmn2Kcue7kdTLEsgS4YCXYr88xSYZaMrjH1A2UF8hvMRGh7tu8BROIHTsWcswFXdge",
+	"sPHOVThUKd65KbvS47KSQWBGSWDIJvRF7d/8jGUAxX5Ej85BNhPvObk+DY5XGfXxG6UI1x3rIz4LR0V9",
+	"/bhdVlTK8xwdlu7xhG1Qahq3O1YfpDaf2HE7VB4cYtZABYfrJRVTR2/jQC0P2cN4BOutZLft86Ew4tQS",
+	"MagJ6ryyvcaovnMf1uF3PHGE1EN9j2XVVQe4cnBR+2y6apQD5y3IrNek64Nt2+M3dChiHUw9DF25bjcl",
+	"pKIQVMTuzuGCnTldlMCfHIQhtcpZVYsoiu64erMGx2sqKFHn3ZrvOjunbMg7nBifQkEVYg4s69dkFNxa",
+	"HMmqI+DcyxNWNy1LGIKXWduxhL9jCmarPo5RyZr9nk6xsZIeDCXLW01+HXuUgLcgTYBE2C2Ta24C2odC",
+	"Ms4W1gqwfF5pYP7l2Dp1BfTlJ3o3B+Ge9+ZBqPwPR7GPRlVxUvL2V9x5OR6w386aqn/IKsdMxGrBhNGQ",
+	"L6e/PZ0krPjitI6GzgZrat91YUM2qsx0i0dM51kYE9oyPOOGDwF4Gl6aGiFlmmmpMl2BNoiWFd8jJ+6a",
+	"kjBsnoS50lTzy4yKNzAYrkltwqydBgcDQZcK81smMNwbMImYJ5JQBuLggAGBWJui3hV7B4Ikr4lvQauw",
+	"ti5Max1eLHCIQefwFgR01trNgWsVB8HUzZ0bhhqhx3rWMzTulH77iWa7V17jYyOTsA5gVZOAAjrCTXPg",
+	"pX4gj+m+Iu63PpbVaVqDPu0+r9jUMGUrrleRUqlvXzx59sVzn9e5FHl4uZVClidk4qsAFlwDS9V6LeIV",
+	"sPYnru1wNKs5VgK2G4SAHt5ZO5zj7aCqYl6oXKTbcZoOtkMuUHGm9q32g1a3bJ93mwRhhWgf8SG8ubpJ",
+	"8QFAedS6oaaPABMm2OCdVfs1RmkwbE8fAfdFJ9kBreTpBzEvzT6RX38/KpWkg2yUzLJyO3cOhTYp/6Aa",
+	"MJcFXFXynAVTsXSMrRzjwT7a60Pite5EYnXuSBXzCSNmUxdOHiNMjk5jK0rg60WsPdW3auNKNCgZ1Bps",
+	"KrealdOyoizGGh5CgtbzLj+4n4lEvbLnvof4NLQwCF5yIGqZlyLDj9uHduO1Q3wQO7mH3KzbmNoxmt5C",
+	"1V4glWRm1VNVmfHJmsekrQ8rtlGYayvLPGtBjnElbkDGdfq+mFGDBBPPXeswuiZsXEN3+UDmDkm3Nq7h",
+	"TlEyTRru3eE9naLc9g0OtnqfgmdU0ZuTnCP1zD38UVTo75MIv3P2hkiV8ybq3egXiPGLuQx7dIQH4j7H",
+	"SVhHF4cCI3kq75LEzhb1UHGXPFu0u4dAW0WdkZrXcgyI/mGMra3VxbxFu1Z04jBaVpwyOKa3mPuwquwW",
+	"tCcd28h3XF8/YN5ABoW9DDIVh0IHOcjreW/i5IqbHtZiQJt59KTvlUtViivRl0gVx7gPOtIYk1tN1fni",
+	"NReY9aTZQmXbifqB4iTmcdcaZRmhCx2FYcrX4GH1uHHTSrBjhLW/H8w5OKQcparoUV8KSI/PTLcUXjO6",
+	"MYqLhnR0o+aeKokJHXiEYN/ncxfL7TxdZ0NfH7GsoHPxGP2tFAbm9fEdWR4UAdmrq0rs+QdKVshTove9",
+	"vpHtW9FJ2tvjFbR0c1RqSi/Pu2+BW5cl7gfrcDwy7IPy7MtYikrN2/a2hajPuc1gQGK3wXPGXQYrU5XR",
+	"IkPchIBCCIvE6qxV2YKm4dmN0Aob67h3xWuWHC/o+A2dt/Ap+168xDyX4ayavXeixhz57OkXnz0fgXtV",
+	"c4JuiefAhe4mw9JlOKfc4EyBpvZ2XOveXaPM0VlwlX5N9jGK9rCXlWQLwpZXG1kHuWS7EpBKHhL/ZJFz",
+	"Y/fsE830CvI8cdCjjDN0lmlNIm+3jdAXX3z2PBnNq9pT/U6sBUKRKgmsrLA0vVnaBTs77yyDQsB7Ovzu",
+	"O9kOe+vkTnCz0qyEnBtxA8yo+LahpP0v9v+gm/q//uuCIdJJqiyjpeMWmi0gVxuXntQPyDO6ZDjGQ7ru",
+	"fnuZ+nhfPBzS4bbjgZka/NGD2sg59XSfgI+Kk96lPVLmkJ3DAYjRuIwRUnJM8pB92ZRxpfudwx5jzmlo",
+	"pTlQ0Gr/m6FZkYVIrz9gIU7y9yyHRh5YS1/JnXe81XXQ1Ht5XeRg2vGFRa5SAtNs+orFeLsdcCI0hGlk",
+	"a6+zMbrM4cX1StWDgQ360e2xZcs0F35R6W0PgHbteRSaQPwQbHgjKWEpbJLwgGVJI70i3fN3Dg2jmDAT",
+	"Iiqhl+wDYFJOHWZtpxbdC3Tr8IZEXUhfoubGz+y0zWSGelpcpRb/E9FsfvAOAM7ctEiLKYTruzeupMHf",
+	"u7d2kMG6hr3SdDComtQVRBM5fHbaVzSj1zU54ZDe4eYPwJXi4uZ2wwXIJ8KORw1JdmzU+o78OsDTvsKO",
+	"b4fJzquSp+BiNJ1GU2A2AKT/FyoXhngV5gpYsyxjILML5iIQ1iLIeSXTFWGr9ivbz89GmVFh8Gg3dpgj",
+	"hqAiWFfXx9vSp1o2M/rMDjRiLnsmc7dvx7P+2Ehafx+JOz9EM7p/61DKjsbhtn83rHnvZI02G+jGP+px",
+	"d8If4QUfjNANK8qe/I5xS9V6TseodpfX3irKu6xrcO3FWhemARnGVyA3cDO2CoHLua40WrwoZsb0Dk5V",
+	"HrnjLsmEPX121oJ+/aJ1W5/FMX9wSrvvdPTGciGh4RkdD8ZJt2nvn5/HHGVpVWI9ltOkdp3sdSkSmf7O",
+	"meN+hlsnQWDlhMu/MhvF1sBlZwI9Dr3ouC8k4x4h2HschNQGOJWaOyk1bgSvzXTaEmNzC1Xk3bfE/Yml",
+	"2gwc7ufts/2sdbZPoz4YXx0cWzvcCm2EvGJYsOe2OmEiO//XP/6ZIAyy/RdDXcYub8xGDHH/vrI3NdjI",
+	"NDXixnUVai9BZDkkeEq4iJI50w/bRTr5Ri41vtUTqd5/qIaobuDF1sRgzl5howxKHR1VqnRcY1BxJeOI",
+	"mtxjGwRHmTBBXsyspwmo18kfXcn2BvcuZ3NTpxqCB8j8jmvDPgZUX59apW6d+g4J7mt3OGY7e6X/LGnd",
+	"9SFRTR3tIgkK0TDtS67h+ectKrXri1EI9GFtN/zCNSlNnP5OjUqNh3h1Lb1oy+KOB2x7Ex/DihlttX8D",
+	"dVm1B1YZccOWpVrH4uVQArNbQz3N9DnLuaEELsm4vnbFh766txmWSYWN/0YOL11Hw/bwdlJeLNsnUJiP",
+	"fOM+69QoE2MPLy31MjiURQ1qpbi3bo3+DP0EkpmLhEIvyLin3MdykrvhDnCU19dzn7O8fvUIh7l7tjdf",
+	"+j8pvi3Dbcpk0yGrbApe3U3GPCRjcpQ99jYtAWLwK0hv81RFbv43ltmcxVspuN+VanPY76yFc2Ca1TGq",
+	"Tloq6i/bAyBuZ8H4Qt1A4uVE3UBt/My8CnSA4rOfC7fzde7Ft8Letx1UCmuCOcHaajQbk7KDrLzRiZzS",
+	"49UhOunWWbTIJglpb1/X3XoXQR6KCQi0KTs6t/3YFxChuxAhaRlnBdfGYcVb7YOztVqD7NE/rmEb64az",
+	"JJUAmIFbc85wDgkDnSYsNWX+JE1YVaDSoxVTsi+e/nS4vU2Y/tJcFzv9ONkjdAzmaeBD1gRni5Kn12C0",
+	"VfdDS65RZcwK1vHFm6iO8qJVFxdPXR864BisnrebIgzlIxBRO/JEk4P9KHFyDydfy9AYlaTc4k6RZhh5",
+	"z65778kerQ8fc460oeF/4iJy6pO7AISEHvN3TZHuaVwXazA93VOOkGR1NVEkb1dkOebMWhtJnjPkvEyV",
+	"7LdKgE5BpjDNgvbLrDVk1rKNxOicK3EN1gAqWf3oeYvbkPuh28N0nARaI+ZVM4egLhFPPB7FipJj3RH9",
+	"Za7SWNI5z3s3geD+zt9PlIYs9E5Faih2OtiEvnX9SshrOmSjVD638/X/rvNNxZpfwdzSXzJDhJzDYIJ7",
+	"Wu3HIAKH97gXTuWNtBLZlFtv6aJT3yFDUDphp9v3CXtde/nrzLaNKo/p8TK57w99pce05ScijOidfdj7",
+	"nUB7pQmPXGuhDaeY+1YbWDuSGDz/ulXFuNy5v+Hjx7czDGPWhFdKuxYjob9JvuElxPtwH9Ht+HCUk7/F",
+	"CfcbrNHWTTEfMaImUfYK02pKwNqFXdpMMYuFgEPnRl2DHEqHv5csTJU280q3sdcyVVHNuR9AVuvFce9/",
+	"jDU4V+rDDkIoRUJePfA4jaBvnBKE6WLFljZizc2eMHP3SoVHkESJq7uHkeUGpFJPMnYl/psQj/bAwfW3",
+	"DenFgmopF7uS8MFRnYgVNDBhzXx6tkEsRdoXYTMG1oXpUaqD8HB/H7nRNctTa8+eUlxcsScD87m1+S4I",
+	"1IAhDFoudG/JvG4nVLjUGqu4KfQIVxKTwwRCYewleL9/7fBMOO/2PibNecSO0hol31A9Q9ycxq6gask4",
+	"5fog1yeTz/kSrIaCOi0GIXb5fdH0EhpsnuYei4Sj8PPo5FEL+jrIge+KmoIvRB6N9hLS6DnjTBtVoHuo",
+	"9gYk1r6w61qpNTRtT5lo4c56gJCAhTWFtwNApvtqXweBCwYRrgy/BjlvtaoIHRm9NXcjK1nrgrAWOFQ9",
+	"aBLud/9xvXZoV4+Gkt3NQqmkceE3pYqwbSyuBL9xEGRjo1h92tiousg6Md6VgOOfo86pebRJc3ROkhaQ",
+	"9h7gbJrAI4WZgh6/owwFtzsrqwzsizM13Xv3RZnorZeu9/Y0/Vf2pcKHM+3VudsTi6U2HuO62/RU5384",
+	"WPr+KwNpCWYeCV7dqOsehnrMNUPFb5c7bFab+b/+8U9Xd61cP1XEHsTxE6YBWGuSyWS34qEuvV/tLsFF",
+	"373PneppdLqqpoY+959gLT7uM3niJw8ItzDY7hGcvvTsrK9n+QGssann23WhHHwt16qEeXvyu3pEv/Mh",
+	"aFq6k/M6rNPfS2l/fG9XDwy+krmQcN6E1ZRENbIG8M6AL/FrzbdO8xAG65A0ZQfVThT7+0DZpDdj0T1H",
+	"l+ZyiR+MaUttaneTO4bYvfj4VJWAnpJ2l/4ulQ7c8yOqGev87H2Z0wuuYVSpvjXZdt/Zk/c7PrM5EyWk",
+	"RpXbBCOYYW6zh6Uam8ysi5xv5xHFJr6gNd/OU6XKTEjeF4Z1kF9rvmV0qJhnma5EnmEvCHc11EZioTsl",
+	"s/tXMmESjzHun8IWbMKu11tnBeA+XJVcGh0P3q6jne4J/c653FG6V/KC8YUG6UI2vpTGbjPtZVjtbyqB",
+	"fct5loPWg5GFfUQk1Xzj4oK7s4/ZLz/wNYa/qH0Zx00I50494cdk/lNLk1EH7tvQjXqwNC2QZSGph8RK",
+	"aHt4fSBc1RrmAWpuJxAozIphL9u5Wp4HZ3dl+aUiKNqaUtxrKLAS1HzGScS/9lCVfrhRYjITcgWlMHuz",
+	"qvYd0x4cv4NqqYYy+OuEfQmbJ3hP6Z9GFU9yuIF8KJU/xmcOMYjqaQ3y8i5cvnPAZCUX0td195sJ/jWq",
+	"+E+N3iPU6P0UUFoXelrDnJCMo3qkazwX+yoQpbvfTam9h/LwkO6yKLsnLoG9b9fasailneI9u51ttIQS",
+	"1uqGPsogh15Y0uj69119DxgV76FbNyMMiSe64UGeqau9HuH/sj8+rv8ZjzWTfImzTZjhWEhE021rGKTc",
+	"Gvbtqxdfd6T1x6JF2ml6RqGWqIA9kEJ5jEstVGB6JFm/vArOQhUMxdu4pXlNqBMZCg62rJ13Tb+G4DgI",
+	"1X3UieNdWCl1rfuABL1G7NJGroRB5HjtUz7TFaTXqgpIzzKaTtPW/t7O91JxJlRbDvGe2pvcVxjYCJZI",
+	"IY1sKllw2+z5VRNBbKA6VZLDcbRvB4XnAMo7RKG5brzpZcmsi2K1H+0T+EQiK1daz1NVtYR1mNKqtB52",
+	"j/nuzFatR8nDc7ZRVZ6xXGk4yE1mt/I7RcmGu5n3yIjjFtj4/ttNzkIkjXHLhGEpzl0qwxYYe7IUxici",
+	"sFCtH0dXfQp44luH1zTb8b74/XLEEohmd6Sts4+lcuxeWDybnevazf9bq0wshe976BCMsHqEUkYMZnl7",
+	"LYI4I+EdkbIwlJgcL7d+gaIjwdal9iUJdW/buqCAe+F+4HLXS3gv43rEIJwdTk/Aj3roaGwUzj77KL0x",
+	"/tNmYm+b4QdDQn+0dggHtzyYkG12q9seoI3A3sgW3SYUlUPaT4/FPb+GokcOHlXT2Gs+KzPX/Iai29PI",
+	"8D77+Lhh3uKveppdHGnY9pmzwc776YY7dMihH2q7Erpv5LyH3Dlv/Y52q2h63TnkWvV3vKs0LEWOV0DI",
+	"DG57nMPLMd2blqGoV8t4tFtDWpXCbN/aE3cBzr5MgGpuTcY/2VVyo8pPE7ZZlfSZZVRAn2TuKdl0NfmU",
+	"tIQNfbPbi+BTLBi0E7CbDrzEsKeb7MqYYnZ3h9nFSxXXj1/8+NrD766qxQl7dQPltum+avg1UIbTCufJ",
+	"XmewLpQBmW6f/BW2v8g/lfAbzs6a+c+es3TFS54aKHXC1pY/Zh5hOM0FSPPpuTU2yR/EOHOtslglMyh/",
+	"kZgEztfArmHLSjBV6eAUqYzBqrnYuZO89H6aJyUUOd9CxkxZWYP8F0mI1Rkr+DZXPKO8i2Wl7c5RBADH",
+	"na+FxlqmE/aTQ0QKFmtW8ItcVQtciGYcZ2XX6WdmdTcZToNeKrKTX+Qv8kXTZx7jK5eVZEWpbkC7jqMe",
+	"rh+Yp4xPNEMiouZ3VApEs6AZ/cRvYFUtnnzl+tr/KYSabPLo7UhCswU2SDfKUtEvMvgtTQp/vFmleHw0",
+	"LLUOqKQPtNlpYMd9WvGnbl019CU1fuLat49059IK6vlCE79GF6CjSfwiXc2KpcC67b01cXACLpatltbY",
+	"wcZgYLkPq6QROZpzTaLgLxJkprG0RQJkmknlVkUea+68KvZArQ6Ap9DgdNqVvbLSUWPFgespZ8/11CWO",
+	"/q+/ax8f4nbBixxYqjI4YS/QCeZ3Qxj9i9R2Mq1+htSq2Qf0L5hY2j+skNYu/9X+PvHtUk2F4B7Pzs5+",
+	"kd6Fhhm0QrP3v/hk1l9m5+z9v/7xz7u7k18kVnClIMmPSL1Al8Iqc7MXhWUbT56dnHkB0vqsKaSebYhM",
+	"ZkHPgNlTZL4FSF6I2fnss5On+B4rgZDxna6A52b1PxjioGo+Om2h5Otsdj77C5hv8RFSWwolncX+7OyM",
+	"eL403nKGW3Na5JzA60mexpg2tiIJ2dlrQlhvMefZ+c+/JjNdrde83BIcib9TTeUuchR9wn7wVJOWgHvH",
+	"cyo55lvdoj+00viVRiFULWa/2iFP12BKQSDnfXvwvXvk4TYBu966Ue5qbbBPW6ln0cqZbrbrx1Kt7YZV",
+	"mmqhSQ+OLx817kEKuKx9/w9MAMeuewTRWOZBQlHChtoJ/+mLs8+ay40RRO3zCrRRJaV9kzL+aXzvbp6e",
+	"YhC6n3i+E9q8oEf2bmDIuv7uSgaabRzSWnEE9BxEtvdFnrsCw/UEpIWRg7pNZx3MdAyfOiy50VjKJVsg",
+	"HmEW7p9P0u3s4el7/O/dqQGCOipUDPIIE3q0b5RMMIgl1FoC4eTSsTbVCVZ8CyuI7ZH6R41yhFByA/Nc",
+	"rAW28/+tUobP4XbFK20g+/SCcWanxFAyWF6PmLutY34H7pgpIMXXYDDF+ef3M3sdvM7vGLgHpm20V6v/",
+	"JMFhD2cE3CXxs2tGPg30vb/CFgsWnZbzUmXbyQjv1brAPEzSxR+Sut9RY9Ye1kl0ENDbBJROWk1TlevE",
+	"qgfcJILnOXWKcJqUZvyKU2ynl9qtXuY6vPVx3JeiQal/oE29rKSLkfRs6WUlJ2IXtXpoXNTRyuPUacIY",
+	"G3WKLWl9gQIc7mNZyWAT2xGQXtb7dcttHbmYv1WAHmJ3M11s64B7GHuLb01wz9fkrvtwV5IGRvpePvAV",
+	"+V5HPIktXRyjeCCa86fRJ6neSGAFfndvumsOHlOYWsBHvTezIarT9/7fdwF9RTLSrE0wX5Oh5EzcVK1B",
+	"U5t0bxKgLbW05ooLH7jvjFjjV1VxHjxrIM81idJdSfMXqIl6l6T3HHGz/yVfj6GJn7gw3799HKIY5kZh",
+	"jvs9SeNN4KdJmvii2khr8COYJGZgb4jD17ydlRSkOJyETvmCy8wVyjqlpn2qL+iBn3wBwwOf6x9JOwga",
+	"5MaUX9pYyOy987WZ96ehv2CLqbCNcVWcsLeIPIumaGOkZijy6EOgrL9DqccqIE/gxkNGVT1AoNQQCvFA",
+	"GIZeNRYaWGmiW5qMz4715G1qKI6kMZw3XmKTbkXVDEtVoqPGtRTz1vUJ+5obbjlZ/auVUtfsSpmEgvgi",
+	"XTVOHIBCMyXzrb995Nfx6CZN8amkBE+qwmptd12Ru8shf6xIFX91E9XHD7tLD3Qzggnetf3YvjvngyrT",
+	"OHL/pXnHr2EK5Q/BmziRQgTi5qvvXmP71RP2xtJCeL7uCbogF8z5tuhN5KETx/DhFfDSLID33yNMMU4w",
+	"RWPNRX4egPRKcLcqcbF/RLsVkq1hjclza/IvKOYQFRK2cZ+g/w9vVvfeTEXx39Yr+zgJvpnfA4uDeqCH",
+	"J++3fNvYNa7YJSjk8rwt4JzDdH4EQasa0zqqor6ojApiQeHla3i+w3AmmuZaq1TwOiSA1SQ1VDrkGlpd",
+	"slryYntBFh6aHK40hV9BXaHhOllinIgC307DalwyjuyxIlK79qXZCXsRTpfwqIN6D8I1dZfuhHmwPQ/7",
+	"2X0e8/HRkcyvQLMFrAS1z+AluB4ROEPhcOXad+0SeOaQxO+vprVPK1ijCIXy3EuHGm0bz0vXDaFjxmON",
+	"Dddcm7pqojIKkUj9AEFz8mg5YXeiDtGMnHAt7UGVDnOWvgl6qcUNXArVtgxl13vibF8risOM3xG1ERp9",
+	"5kJeeZJoiLlvAc76ay3hnnmuD2lqEd0+gvX9LsSno2uYsBJ4HVNGd7y9ath37yhZrl0VT9xL/OzsjMxs",
+	"+1hB6r/rDeTNgIQ9O3vW2OKAmrp0yZkY783Yn+zPfe7Rp7vcwBoffzCjLaiR+qCW29vm4AK77dnZs0ca",
+	"/w0lnvkMzwluxTfQVeowaCyR9OCWpybf+mgFGo++VVDvzVhVi8HQLYaDH07VqhZvMd7d57Sx05vIivBV",
+	"rUw47WqlNmxdpVaks5XKM90boVtVi9NS+UTDuP/lEr+31+rQa/xIt/KvsKU5Pra96AfGjL74Mfs6Jp9l",
+	"s1mpBsXAXh57RlswE9DC9/waGMcYrh0NjUoijAts3bFFHwtbqjxXG6yBsfcJO4jkQl4/qQovgayYhpI5",
+	"DSpKOCLTp+8N3Jp+H/ALw3Kw1uHTZ0EGFcP2JZj4YXVP7IHu7F9fs31ZyYS94/o6CZjB12DNBzQlawvS",
+	"5dxZNujo6oK5Qk40S5/3vtk+1rybNHJrxNZtVTaB2kyeKjcB4dqKtq7Iq9uCy+x1NirC6XB6Rwc4gzKv",
+	"SAOwh9SJXmffuwBRD3WLTF+gpk0Fca5HXJ3vpA2XGZp3+NBEypNwkWaMcS8WJdwISuxLuaQhCaSOOzxC",
+	"s2nHyohSAknh8EesCrVQt3enWN/Uzw+/sl9/T785mCW+VLdHKzU7qvobivO30yc/0Yjchm3Z6CuX6IYI",
+	"feeM++ttn8JyLhdinBMo3wl7EanDDK0pyttrCNon4f0lhCoZUvoHm+iNTOJ/IFmCh/vQyh0OMuCXZwv0",
+	"ak13bV6k15SQWBm8IGjIBUoWEUjTUQrbcVkDzj64xLwfJpaEABneJXtz+u+RZ5+DUehJLlLM/lwT9Oeu",
+	"iV8AXGM31D6DHm6LHIFRXFp4NIy9LaBt245KoXfegXd20FYbj6fPY6UhW8xetBdo9nuLZ39LeCaPYFBf",
+	"As+eYMTEYaiQrHfU2O7tc8EkdjFzPE+PJ2ZtSuDrfmVHMgxCYUQpw8EJoof6xL2/SwJQK/uth8CitCtr",
+	"TV04N/oaUDkjdL0lul7oYczJpTJ3p9A9PWM6eK/3HqCj9YS5pOgmz9M5FMnn/onGt5JrtWu527Xe/2b+",
+	"Oi4vEjfuSbPBB6RHYrBGu9Rpl1uuRYYeiymSRX/i1/CkKrQVphj8Lp9ot/0Y7PAth92SLqg2uoYTsQc9",
+	"QGIBf4x7al6EzvAggzeDVGSgMdwDpUvfT0UhXM1+4DY+YZcEOsT+5FDGMiXhU0wnZw68NgmCLBklp5OB",
+	"bykOZaxVr2pfPdoNYc3CX169Y//6xz9P6bMIPYHMmu4XH6UN6aaHvaVGWZFPp3O1gMz6lYGvq5Iv8i3j",
+	"aQqFmSRAbwe0DJKWTKgPhEyFppA1j3h97PvJ9/S9+9fdcJr4cefvfjeao9ybBN7IfNufhU6LmCbRxkdl",
+	"Dthhd8WGNvoFPXG/fd6vQtAwj5EE5RbUl91KfAiJ2Ig1PFGVmYTxB6hQbgyjwnuxG7B0VukeJXn3TEso",
+	"8u2A/81+Pc31+Wgc6bimPzyjJcoNiCYhj73M2FUlMo4ub0WBX5LkmLm/Zcr1y3JR27q6zWq5B5FW0Bmj",
+	"j1/8d93V4mEp6zFYRbsBSQ/H8HsyMZNYqTVQJrx9O1Oylqq9rAJVyXaAL36i54u6g0NUT3zF01Utz4X2",
+	"rswf37x9x8L3nLDX5OcM0gq8cSBcZQ8pgEsBeebS44RBZxJm89B7fv7s1xNrQwyqevoj1/VeUs7s4/Ig",
+	"HPTxtb2qsIzm6dlZ4NMmEzNhvKmB8i6nhPJRLCWVWTv5pk2gBRfWNDsV8kaYPZ6e1+6ZQ6nio3Jr0CL6",
+	"vBronnbLnEB85Ll/WxKGJShZH50BGeW6oE8jF9q0NY8CKCKa9HmysR6ZlvSxXlaanQMffOTLSmMPSxM6",
+	"oCksguWSdEx7p04Y1RLS+eqV2ki8rRckVHK+xQ+xWh+rqppiTXtpC5AxOohf2tP39A+riN6o66FIMH7f",
+	"Ry+RUJfwj/6nmu8ggiOU3oemuHcYMJZILu6tbMHTa6uvQAODYLWEhC0oguT8lXBbYNIdojXaH87dJ0Nk",
+	"B66zTa+E+BGoP82D7a8dYIh30xSn4dz4rkO48Yssw3aWHykjtnN7kT26d8wOO8yB7b5Onf40PGon/cln",
+	"zCJXZfZtOZgGEEWVDkOfOPUUEAZclA3OSp0veMVd4Q0CeOy5iKfv7X8GXXZxaoyw+YIePJrJ//rAV364",
+	"fM7TzwQePfuqhC22mHBSovnUFMrlQl738ANv3bWP4G9Fxg082ikkHxOnobU/dkLXeGYzVY0cpmRxSQ4f",
+	"e5BsBSVQShJ+xrOsBK3Rdje6ziNrgDi04VtWCCn3C19350+pJQjqeXHK+4t94N+T8HDpf1i6+wqrRppK",
+	"RCS/Nd+yTDnCw/S8OjHQQ5kpecJ+cvDPOSwN4xtrghi+1WOJrhjCdfhRyKs/jLj5cQDHCIErp1Axv1JS",
+	"Qmq8/9jxEdgkNIQVQviPugoJs4KXvHSQ63wNZGTmlhVZ2dScbd7J/Bw61rKGVoy7JhuwARbSXKSzG+bv",
+	"YR7HAsjkddS4cYSn6s7/RKqIMeJrmE/YTw7X2+VwuvZHwfhXyr6CfruoTO359LkTW+evxQojfg3yhF26",
+	"lg7OyKaiq6ZEMVIBZXfj349zPop1/Ghc8pUrcPIqvXOVkgRO6eIJJQlUL82Vdk5zZJucYCuWnfqE4Tt0",
+	"A6UeuEQYP1AyKKb8RGOeywmjXB2fEVsCE9Ja7KQWYAEP+YRcBqhaLmNOe0N7S9P4t5P5fuF/VKnfgL25",
+	"QhFCGdCOdApeEtg+1qNbk0XdQBkCE1hjtwSOXLQdr+qQtQ90Dvt5/k/91A6p7SQ4OwzNC6qvVUvG896a",
+	"ycMRijpgexKHQ6QZN6CQjMttbyGpB7Uedd5+2a5D5O8to9NP/xFSOmsCQYAMkuv9WEXtkBQ2Nxgkv0t8",
+	"4ncdhrJLeJTU2rpZT90zQrSzZmm7B72al9Qx46P0atq5fQCvph12mPUHPTqmO0eXktD0CeUMQUnZUuUZ",
+	"lCfsRdifyUp8yhRwygMndOjo+de3j6prTt+7f90No6fiM6M0jrJ+9qM0/NxShl2NDiVrokIo97ZO7Vrd",
+	"uoy6wtJxDBdAIXzgIMes5O+dYVaPIbfsPvXLKYfSmPQo+S8FYaju4kByw5o20OwpZvGQn5++xxpfxsmU",
+	"dxCaYeKi0L6+f07okdZYCfJ+XAfAhFUyB60JHR0vPv7LJYU0cPK8Hplg7B172MWqxDJPmo/lLQ4HxtVA",
+	"bMOOxg4anUBLwk7ICVtA7hoSY2PkJT4TNq2NJTVcoir4cYqcSn6YdIbLSr60xz+AalqbsR6IdQJHlUPd",
+	"x9fXQDOuvKYB429YVz+wqf3r9H1ZyWGhcsTRI3t48AzzR8KVfUMmU0K9BNyl9H9V2PXBbThWSXunlrtZ",
+	"/r6OOAWE6+1PF7EM7X6H8e/l3/ow9/MlYCzb8ddPGoo5YZdcaAePFcgfTA8FmbpvXDVx/asxdGO4vh7W",
+	"ON7hE/einPsb7HYSv1Nj3U79kcCMiGrwwDyMGWaNkkt9A6WX7q34JJHAvtzEd4QW/bvnH3YdH0bo25GH",
+	"LU3c4wnlvH3fCfvBqZcE/R47+V224DF8ev3gGIJMa8qg0JYdgGI/LFOYuawknKOpSxnuhFCcAyfsYjfB",
+	"0IISzn+OhcP0OKrINTos/eRF3SADYUc2tTqMTv8rcLrrmme1NWZ/+Ilm2IjGA41Qi55bc8E01C2k9YlV",
+	"pMvt3D5QZ+ef1y/BtLsVt3r7gPKLDSAuq2PBkj/Sm4OrevRqIdxKb7DvteenBd8aHnp6+K3W5W2uFePe",
+	"ZqOy34R6miGVj0H8dmDK+vS9+9eg4v6WnjmYat3vHkGBdyMNlYi6hU6HEOwOIIBzcuGbBZgNOIC+IMrt",
+	"vEGFgBS8+zx+SHsSz6Y5jo+GkbhpfZjEMjf4sCCejnQuoci5w9Nzb/1EY243yGyemtuk5QLC/l8oEH0/",
+	"O7IWPemVOy6X3huPwv30vf3P4F0/SrEjpfbBb7kdZuiK2+8vcEtevePoQPOX03eXSxxGEk7NPrQH1mIa",
+	"mx+VlLiK7e95ezEE+VmCKkA2eg4C4y+AgEgKIG8iQqzZpzn56DKw34BMBSACyUmd95wFFUmwNOQ1ZK+X",
+	"T753hY/gPA72OVKVsDpSkQrmttCFX4sSUiWpZeuc2o3tKj10pe9LURPgcdmTbojBH0cUM8vvxwHx6g8N",
+	"jWXX82G45zgbpg5PMak2H+AKutxKXuv81MIpcaVZgd5ORgDm24kbSHwbFQMDZlLIWDsdnvpQfp/6vp7e",
+	"zNmslA6a7tCFrtH0vXdeqWs7u6qganXXUfzczZh6CBtqEdfKRwpdug6vCJGGEQSp3M7LSiYuqaSTR9cA",
+	"E5m6KW6fY//oBj/3uuoPdKX8Yg5xDZw9mpmBCuhGVXnGFsAyB0X3Hxvrvjn/yKyMimA3OhiTbu9jRLRP",
+	"6otVdwquE1VZVYzWyvZ7WUZyjsT1/7ST/hM+L9Xczu/TmmlcEIy4r1TC7gbNK53t4rCmsNcXbXaPX+NI",
+	"p8bHePE9kPh//BoPe+fe7nox6hsYvU47lB2QZP/1chd2T0ijfmpf1iOhhdgbR/cOGvFY58D3940Y0Rgx",
+	"Mp4HfPDezU4ZW2+XB/d4nx779NmXxyT/flyxFHdwjxFP8TQS+nsSRwzOdezIzypq/bkmDUn2J5yM1hBL",
+	"dx/2snOvfhO0ubQf7rQmLyup+5Q7v/yPNXXDz+8DhXLc6B+GeY8YfXr+TSFvas6UYN4R9hfGRjoe6r3S",
+	"VA6xAsRLCRUod2OwlKiJ1sQcWeF96XL10/f+n8MurWOJt+EvD+/ackMNp6HUDY+m8Uu1G2L5ai7iEO6E",
+	"PHOQanPEqZxiDc6Ihje+lw317boBiRE5L1KDpjfC7PS7ifAsO+pUp558dDwO9/SBU15ag0UTX/w3D8PM",
+	"+sednpe9CjrZhH3iPulvajOW/oV0ne4G6N9KbRLsGplpLdWJ4r0rZsM125TCGJAXrfsQCnbvDCI3r3u8",
+	"ae++Cwn3h70l4wGDzx5i7Hh3KGzY4I/3oa5O3+jTX5yfSmEA21mwa9guFC8zcks1PT6U60d46MXZ6RG5",
+	"29DQr/fIxoa7BNwtcVtqMIyvlbxCKL7F1oBm4cW68Dki7KzPDFuWaj2y6cZZvF1gJxfdTqIZ9/kXX3z2",
+	"/KhOhZ9/+cWfn9+7WeFjYId2zjnal0ObEpz/3lHOBBoSdeKk4EXAfV3xO7c6EpKIkheUWU91x2sEGrYK",
+	"L8Z6j6F+nZYAcpD639IjU1P9d9gIky+Uc4nSTEYQuk5LlecLnl7398b8kG0ka+5I+9YX6XffTpUjUkCp",
+	"lXS+eg2AeK1U2WXg1lpOuVaML42zxa0O7GESSPU4hnw2XPSzTntlJ5T6UaanhkvQfcMXuEX+pDwDF1kO",
+	"2Nb11oxq6Xr56pkrr3d25zKgWczLM4qtvUUZ7RZDLb/iHrKzZ0fVxz8mT7RjxWj5W1eYg25UBPGYGlV5",
+	"l1IT/M43TrX/5pLZI3XN+BW5eTlS/h6yDkIhvW5bByvy+y5/o0U8ggPzNbYoMcK1OW6Htzq1cUntShSl",
+	"azSWQuMjwPTxFb+B3uy1HpBSKmA9Mlr0qAEgP9fH9iS2Rx+AGqXTbCDHUP+YolelkMZ1ZnQjqFgvu6Qp",
+	"GMORB6Mw7oNTDfnylF7UX5v0Ar//uGnkUYqOPCkMYhy7Q5q22qguF62bdNIoTSpJXYFkCWBvBVKuVDGe",
+	"QNopNL3c/81GNrm1v28ZECzlsducY2Fys4/tnmwtMeCyVedNEUaQtTr+dL00QQZQRVxiWNaVoEfLEtt5",
+	"Uw5JTdgqbO9FXq5rKAx1P1grbEDLr6mQxHdcwHx57MPdQIOxF51mD8L4dgrtpI0OEF5lfvRzfyDAI//6",
+	"h0brcuMMsBY+jTB5y7dN/zsX6ccWeIlrk/fZGdPUXa/WMrCZm0aHS5jb3MY26aWx9/SPu9Os5EL2S5mv",
+	"7ddHChmvsv0bFsI+sky6xForRys5t0Zyc3XDJMemhZ49VyGvPr1w4SyDZuCVsmqvPIyExoHu/4eIPnIi",
+	"+gZ8Hm2jNIewgdQ9EWSWNOpsO1mCyy1bq9LlA/fhCEYJypQA+61YeiqOtdNFUiPIpuOh1OqOR8q3EsBs",
+	"FsIZwmxGZZm0FYeyz2vi8H+ik/j87H8//90nFvlDeQR1rD7/4DBW1QILMIbhvO6ZM5QclwJ67qBlCH64",
+	"hAILyK2Of60dGKvVurwq5oBcNyIFArGqQa7c7MBU2OzcKLYgfxVgm3iHnROA5VA2IFVO2R9huwuZ2ZXY",
+	"VQiJbQZVZebr3jymn5qsuI/W+2Dn92HymPzoHyaPacTo04cwv8dWK03pOHaHW5Rc+mIQgutqCm+xJMTS",
+	"3wDWWs35SZmw/xxMUOqnygjcWpDY+VHirfnFDGcy1auYJpMpkhyLGR2u04Pr8gAIu71ZKXweQTGwhV6d",
+	"/OQQuw482r1Q2/7JuVRmDlbHwp5gmkatCzlypX1V3lKVqRPPQjPNbyxTJJucCr1LWNaA2gFTra0txzPR",
+	"sO1Dw350sks+NjZL+/AYCm89Go9eia8BKzQnuA30ppClIU14SVxp8ChT3OPTteDW29QYuwh2OEir0qrn",
+	"lljI9Xz+86/2tKgXO1FRVeaz89nKmEKfn54+ffbnk7OTs5On53/+/PPP8Gjdq997GltVC1QAG9RgHf5N",
+	"hXfBB17lDj5CyNnwHR5TsfWZXUn44joAFXzoWk79evf/BwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -495,6 +495,11 @@ type ClientInterface interface {
 	// Corresponds with GET /peer/v1/pair (the `PeerPair` operationId).
 	PeerPair(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PeerPark Upgrade to a byte stream that waits until this hub, as the caller's home, takes it.
+	//
+	// Corresponds with GET /peer/v1/park (the `PeerPark` operationId).
+	PeerPark(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// PeerProbeWithBody Validate a start without any effect.
 	//
 	// Takes any type of body and a specified content type.
@@ -651,6 +656,21 @@ func (c *Client) PeerHello(ctx context.Context, reqEditors ...RequestEditorFn) (
 // Corresponds with GET /peer/v1/pair (the `PeerPair` operationId).
 func (c *Client) PeerPair(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPeerPairRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PeerPark Upgrade to a byte stream that waits until this hub, as the caller's home, takes it.
+//
+// Corresponds with GET /peer/v1/park (the `PeerPark` operationId).
+func (c *Client) PeerPark(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPeerParkRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -1026,6 +1046,33 @@ func NewPeerPairRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewPeerParkRequest constructs an http.Request for the PeerPark method
+func NewPeerParkRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/peer/v1/park")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewPeerProbeRequest calls the generic PeerProbe builder with application/json body
 func NewPeerProbeRequest(server string, body PeerProbeJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -1236,6 +1283,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /peer/v1/pair (the `PeerPair` operationId).
 	PeerPairWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PeerPairResponse, error)
+
+	// PeerParkWithResponse Upgrade to a byte stream that waits until this hub, as the caller's home, takes it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /peer/v1/park (the `PeerPark` operationId).
+	PeerParkWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PeerParkResponse, error)
 
 	// PeerProbeWithBodyWithResponse Validate a start without any effect.
 	//
@@ -1561,6 +1615,47 @@ func (r PeerPairResponse) ContentType() string {
 	return ""
 }
 
+type PeerParkResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PeerParkResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PeerParkResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PeerParkResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PeerParkResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PeerParkResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type PeerProbeResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -1804,6 +1899,19 @@ func (c *ClientWithResponses) PeerPairWithResponse(ctx context.Context, reqEdito
 		return nil, err
 	}
 	return ParsePeerPairResponse(rsp)
+}
+
+// PeerParkWithResponse Upgrade to a byte stream that waits until this hub, as the caller's home, takes it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /peer/v1/park (the `PeerPark` operationId).
+func (c *ClientWithResponses) PeerParkWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*PeerParkResponse, error) {
+	rsp, err := c.PeerPark(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePeerParkResponse(rsp)
 }
 
 // PeerProbeWithBodyWithResponse Validate a start without any effect.
@@ -2072,6 +2180,35 @@ func ParsePeerPairResponse(rsp *http.Response) (*PeerPairResponse, error) {
 	return response, nil
 }
 
+// ParsePeerParkResponse parses an HTTP response from a PeerParkWithResponse call
+func ParsePeerParkResponse(rsp *http.Response) (*PeerParkResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PeerParkResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 101:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParsePeerProbeResponse parses an HTTP response from a PeerProbeWithResponse call
 func ParsePeerProbeResponse(rsp *http.Response) (*PeerProbeResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -2188,6 +2325,9 @@ type ServerInterface interface {
 	// PeerPair Websocket of the pairing protocol; the only address that an unknown key reaches, while an invite is open.
 	// (GET /peer/v1/pair)
 	PeerPair(w http.ResponseWriter, r *http.Request)
+	// PeerPark Upgrade to a byte stream that waits until this hub, as the caller's home, takes it.
+	// (GET /peer/v1/park)
+	PeerPark(w http.ResponseWriter, r *http.Request)
 	// PeerProbe Validate a start without any effect.
 	// (POST /peer/v1/probe)
 	PeerProbe(w http.ResponseWriter, r *http.Request)
@@ -2442,6 +2582,20 @@ func (siw *ServerInterfaceWrapper) PeerPair(w http.ResponseWriter, r *http.Reque
 	handler.ServeHTTP(w, r)
 }
 
+// PeerPark operation middleware
+func (siw *ServerInterfaceWrapper) PeerPark(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PeerPark(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // PeerProbe operation middleware
 func (siw *ServerInterfaceWrapper) PeerProbe(w http.ResponseWriter, r *http.Request) {
 
@@ -2610,6 +2764,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Get(options.BaseURL+"/peer/v1/relay", wrapper.PeerRelay)
 	})
 	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/peer/v1/park", wrapper.PeerPark)
+	})
+	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/peer/v1/probe", wrapper.PeerProbe)
 	})
 	r.Group(func(r chi.Router) {
@@ -2633,43 +2790,44 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"zFlRb9s48v8qBP9/oA+n2E52sTh4n/bu9nDFLdCgLW4f2kIYUSOLG4mjkkM7RpHvfiApyZJjp1nE3dun",
-	"RORw+OPMjzPD8RepqO3IoGEn119kBxZaZLTx6x/adcCqvg2jYUAbuZYdcC0zaaBFuZZlLyMzafGz1xZL",
-	"uWbrMZNO1dhCWNfC/S9oNlzL9Q/fZ5L3XVjq2GqzkQ8PmXxdYtsRo1H7f+N+3KpGKNEeNpuIXQW5F+z5",
-	"ENa6jozDeNZbS0WD8ZSKDKPh8C90XaMVsCaz7JLEX35zZMLcYav/t1jJtfy/5cGYyzTrlreIdtAddy3R",
-	"Kau7oFKu5a81sNihYbGzZDaLaI1+bVD9L2waCv/Ml9W+WKSp8WRU/IaKZSbvrzZ01Q9O5cbxK912ZDn5",
-	"O9hHbjQHSUXtcgdbrH0x/tWG0RpolrUvIrg3njvPpyGluVvY4DNwzYQvBG5q7aDBUoeWdXIxVIw2b+P/",
-	"FdkWWK6lNvzD9we0QeMGrXzIpKISgyga38r1B6nNFhpd5mA3vg38yMahSIlMKm8d2bwfDez0Jh8ZmskW",
-	"dFPQfQ5toTeevJOZdGi3aKdSsEHDuTeKTKU3Pg12DZiJ4hp48jXAYLrDgIM851TlTlEXbKvION/ONyGr",
-	"N9rkFdlCl2Vc1WEU2dJdlLDYUW6I840FwwkE6HB78s4SVXmrXdvf/CBWkTfDmaffDO5uNjBEjNlgi87B",
-	"BudjvbmmY589ukC42WCgw2wgHmUGAm2rDTTzZWTv2OJkaU4mTw6ZGmAqf6TXoXPHaIKV0fFsTJut5jnG",
-	"5OYZSOq0OrIK11TGIWga2uFU/8T+o40dg2UoGhwGHQPjhCrQWIRynxf9DiM3KjQqqncMDeYlNnqLdh+t",
-	"q8O9wXvtODAWjNuhzQM9Gx1v9uhRbUCx3uLU4qOVp3iHycK7FMUdeauwN/5UNLpS1WA2OHrWMVk8Hix9",
-	"CtV48JQu0bDm/US03+cwwBZMCmPT69Hf5PFgU65DizlDumkzCmHb8f6we2lBm5BseoKOBoxfVTj/8GG9",
-	"mUpadLr00ARhVaO660ibmcNbuM+DV2JmcrlFUPWMHHjf9UfpqXcY6M92GOgsKjKljveqAt0kwxDlDdgY",
-	"nb1xvgthGcu8xVJDHsNlJmtyPAsija5Q7VUz5ZyCDgrdBEdMFAWwgZuNbnX67O0WB+JRGtjnnz0x5Hiv",
-	"EMs+iN7nkWWPzl74coM8lR3yQ9TWEkdLs24x9wa2oJv+qtS+mLor8CsEo8o3aalC3bEbvsmzoqjjztDO",
-	"yE+PqouQ5Rl0E9LHo6lKY1OenKl1qjoeTRi851xR24IpY/rSjO38n0dr+gGwFvanvi2y3Z9cGWKGnyqd",
-	"JEXW3OCJVQ/TUuxDyp2D9Khx2PTTcXEQMrelAk9XFWnq6wXFIHehWuJtcvtpTMPk11EdJC+FixgSkpPA",
-	"htlnIDuIXhja+xgen8T3vo+gzwU5yF8I6buadmfYhmjj7DMIdxC9FKyQv5/AFaefCayXvRgy6p4CRt2z",
-	"cUXRC8L6eRsSvToTPWYSX4d4JH4RmAGoNtWJd1x8/pFBUftCgLtzgioBhrhGK2iLVoBotLlbi9azh0a8",
-	"/+WduF58J3aaa9FpY7AUd7h32UeTaicR6hMRKqJFj2YxoFmIn0NJF1TFKyVCFePE0aP6RwEfTVj/ykXN",
-	"AiwKzU7QzgjXgcKFeF+jKKjUmGa5RrGFxmOEPz384mMqChQaF/2TSrJKo5Vr+VMXUvfVzWJ1eOJPxg7p",
-	"RvZHiecSP92+lpnconXJiNdBkjo00Gm5lt8trqPC4KaYxZZh1XJ7vRzKufQc7MhFd4YnYrTH61Ku5fTq",
-	"TLshH04/8w8iy6MexsOnsRr7G5X7JxoLv6+hkMA9zDMuW4/HHY2b1fXFNh2S2IkORuAC7Uzkix3EMnmz",
-	"uvkjdn+TajEx1GJRoALf8Dmlo42Wh7ZMJp1vWwj1UArBAkSqRkVFNvK7phZfOTG0xBbiZnUjdrVuEv37",
-	"mlBoN0BJrZwT3Ft+Gf5/CBg3eI6FKbP8PhLOW3aJgzNOrC5HxIDvHCGKEI1SdfFyl8QoyQPPeuUp2ITR",
-	"4czC0O45Vl/S2MI6a/y+y/VC82d9H/OzT0/pPsalR6g80628/uFEh/S0ouGpNNOjW9/K9fVqtcpkq03/",
-	"+bjDdU5peh+eQ3ez+v6vz8a3A81562a6HnXeRsg3qznm1QnM35LQvc/PULqDDV6Ay29MUjWQN4WZV04k",
-	"Uj6Lv66vxZ7KYLHIeil5/ywZj7rnJbzVRfccy8AzjMBx/sWs+NmUAu9BcbOfhbRXTnSWFDon2CL+KMAI",
-	"KBwaPkS9DbITIJjawjEZPKJQPfyC0Me64wKUUt3pYO+ENinXxZ9dnPg1VV1XfyfDFlTYxpTj6D8R2Ft0",
-	"YlcDfzSaBVVVWKbZYVNlsRJ1qVKNvQsnCuQdYtykXYg3RoBQZAyqVI5GPa6mXThPiBNoQwk6XJVY/IV/",
-	"UgcyWCZkgThlMRolHD+WnI+vxPAzyDejTNrgDFeSFy6RCulgC+2yWJnHfmgWnRPm1Mxd1eCm0UFHBOlA",
-	"2ydz4W0QODLcdSou5wd9t9Osam02wTVMihp3iSNj4UjdIY88SD9DjJv8mGoD0+wFlKWNlyVUDGCGWiyy",
-	"KDUKXdZXbWBEao2Gmi28Ho7NMjSkzkfZoeH0Py7zL0fhdKATFH7NYke+KUWBApTCjrG8gGv/A40ugVGA",
-	"iL9cxGBBPrhuL7CqUB0nxNgUfpKtb6PEn4iuEXIWKYalKPbjc+L4aMTAX2Hc2yTzbSg39gP/YNbNW3xn",
-	"Ami4wfFWazf0PUx4f7zYX2HX6BKDu2m2qX2RNlTQNClqqHqesIp9DL+TTJVSUmqQOGgxLhawAW1E+s3J",
-	"CUMcSLdIJ01dm1SfedvItayZO7deLk/2cOTDp4f/BgAA//8=",
+	"zFnfb9s48v9XCH6/QB9OsZ3soji4T3t3PVxxCzRoe7cPbSGMqJHENUWq5NCOUeR/P5CUZMmx0yzi7u5T",
+	"ouFwOD8+nBmOv3Jh2s5o1OT4+ivvwEKLhDZ+/UO6Dkg0t4EaCFLzNe+AGp5xDS3yNS97Hp5xi1+8tFjy",
+	"NVmPGXeiwRbCvhbufkZdU8PXL3/MOO27sNWRlbrm9/cZf1Ni2xlCLfb/xv14VINQoj0cNmG7CnzPOPM+",
+	"7HWd0Q6jrbfWFAqjlcJoQk3hX+g6JQWQNHrZJY6//OqMDmuHo/7fYsXX/P+WB2cu06pb3iLaQXY8tUQn",
+	"rOyCSL7mvzRAbIea2M4aXS+iN/q9QfS/UCkT/plva3yxSEujZab4FQXxjN9d1eaqJ075RvqVbDtjKcU7",
+	"+IfXkgKnMO1yB1tsfDH+lZrQalDLxhdRubeeOk+nVUprt1DjE/SaMV9Iuam3gwRrOrQkU4ihIrR5G/+v",
+	"jG2B+JpLTS9/PGgbJNZo+X3GhSkxsKL2LV9/5FJvQckyB1v7NuAjG0kREhkX3jpj854a0Ol1PiI04y1I",
+	"VZi7HNpC1t54xzPu0G7RTrmgRk2518LoStY+ETsFeiK4AZp8DWqQ2WDQw3jKTZU7YbrgW2G08+38EGNl",
+	"LXVeGVvIsoy7OowsW7OJHBY7k2tDeW1BU1ICZLg9eWeNqfJWura/+YGtMl4PNk+/CdxmRhgyxozYonNQ",
+	"45zWu2tK++LRBcDNiAEOM0I0ZaYE2lZqUPNtxm7I4mRrbnSeAjJ1wJT/SK5D5461CV5GRzOa1FtJcx1T",
+	"mGdKmk6KI69QY8pIAqXMDqfyJ/4ffewILEGhcCA6AsIJVEBZhHKfF/0JIzYq1CKKdwQK8xKV3KLdR+/K",
+	"cG/wTjoKiAXtdmjzAE8l480eIyo1CJJbnHp89PJU32Gx8C5lcWe8Fdg7f8oaQyka0DWOkXVkLB4TS59S",
+	"NR4iJUvUJGk/Ye3PORDIgk5pbHo9+ps8GjbFOrSYE6SbNoMQth3tD6eXFqQOxaYH6OjA+FUF+4cP6/WU",
+	"06KTpQcVmEWDYtMZqWcBb+EuD1GJlcnlFkE0M3DgXdeb0kPvQOhtOxA6i8LoUsZ7VYFUyTHG5ApszM5e",
+	"O9+FtIxl3mIpIY/pMuONcTRLIkpWKPZCTTEnoINCqhCIiaCgbMCmkq1Mn73fIiGaomCff/GGIMc7gVj2",
+	"SfQujyh7YHvhyxppyjvUhyitNRQ9TbLF3GvYglT9VWl8MQ1XwFdIRpVXaatA2ZEbvo0nYaKMjTY7zT8/",
+	"6C5ClSeQKpSPB0uVRFWeXGlk6joeLGi8o1yYtgVdxvIlCdv5Pw/29ASwFvanvi2S3Z/cGXKGnwqdFEWS",
+	"pPDErvtpK/Yx1c6Be5Q4HPr5uDkIlduaAk93FWnp2w3FwHehXuJdCvtpnYbFb2t14LyUXoYgaXJSsWH1",
+	"CZodWC+s2oeYHh/V70OfQZ+q5MB/IU3fN2Z3Bm2INq4+AXAH1kupFer3I3rF5Scq1vNeTDPTPaaY6Z6s",
+	"V2S9oFqvt6HQizPZY8bxbRWP2C+iZlBU6urEOy4+/4xG1viCgds4ZioG2lCDlpktWgZMSb1Zs9aTB8U+",
+	"/PyeXS9+YDtJDeuk1liyDe5d9kmn3omF/oSFjmjRa7MYtFmw16GlC6LilWKhi3Hs6FH9isEnHfa/cFEy",
+	"A4tMkmNmp5nrQOCCfWiQFaaUmFapQbYF5TGqPzV+8Sk1BQK1i/FJLVkl0fI1/6kLpfvqZrE6PPEntEO5",
+	"4b0p0S720+0bnvEtWpeceB04TYcaOsnX/IfFdRQYwhSr2DLsWm6vl0M7l56DnXExnOGJGP3xpuRrPr06",
+	"02nIx9PP/APL8miGcf957Mb+Zsr9I4OF3zZQSMrdzysuWY/HE42b1fXFDh2K2IkJRsCC2emIFzuwZfxm",
+	"dfN7nP429WJs6MUiQwVe0Tmho4+Wh7FMxp1vWwj9UErBDFjqRlllbMR3Y1p84dgwEluwm9UN2zVSJfj3",
+	"PSGTblAljXJOYG/5dfj/PuhY4zkUpsry20A4H9klDM4wsbocEIN+5wBRhGyUuovnhyRmSRpw1gtPySZQ",
+	"B5uZNruneH1pxhHWWef3U65nuj/r55hffHpK9zkuPUL5mWnl9csTE9LTgoan0kyObH3L19er1SrjrdT9",
+	"58MJ1zmh6X14Trub1Y9/fbJ+O5CUt24m68HkbVT5ZjXXeXVC5+8J6D7mZyDdQY0XwPJbnUQN4E1p5oVj",
+	"CZRPwq/re7HHKlhssp4L3j9LxTPd0wre6qJnjm3gGUTguP5sVLzWJcM7EKT2s5T2wrHOGoHOMbKIrxho",
+	"BoVDTYesVyM5BoxMWzgyGo8g1Ay/IPS57rgBNanvdLB3TOpU6+LPLo79krquq78bTRZEOEaXI/WfCOQt",
+	"OrZrgD5pScxUVdgmyaGqstiJutSpxtmFYwXSDjEe0i7YW82ACaM1itSORjmuMbtgT8gTaEMLOlyV2PyF",
+	"f9IEMngmVIG4ZDE6JZgfW86HV2L4GeS7QSYdcAYrKQqXKIXm4AvpstiZx3loFoMT1sQsXNUQpjFARwDp",
+	"QNpHa+FtYDhy3HVqLueGvt9JEo3UdQgNGWGUu4TJWDgjNkgjDtLPEOMhr1JvoNWeQVnaeFlCxwB66MUi",
+	"itKg0GV91waapdFo6NnC6+GBW+zmG26xmz/QLf/pagslMjIMWLEnZI4sQptsD5U3tKIkFaNGuvDAzBik",
+	"2yJAqVhzQlOb9c9AeVx7umEid77MDBO3P/idc7k7nAw6cYffENsZr0pWIAMhsCMsLxDE/4KSJRAyYPGn",
+	"m5gtjQ/Y3TOsKhTHUYlT8Udx+S5y/Inua1Q5i3cMS1bsx/fUsWmGgL6BuHeJ5/tAbhyI/s6om884z1SQ",
+	"kMLi1ZZuGPzo8AB7drzCqTEkGnfTctv4Ih0Y0kVKm6KZV+xiH+vPpFSnmpwmRA7alGsY1CA1Sz+6OaYN",
+	"BdAtkqVpbJUaVG8VX/OGqHPr5fLkEIvff77/XwAAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
