@@ -417,7 +417,7 @@ func TestPingNamesTheStage(t *testing.T) {
 			p := worker.only()
 			p.Fingerprint = keystore.Fingerprint([]byte("x"))
 			worker.edit(p)
-		}, StageTLS, hub.CodeRemoteRuntimeUnavailable},
+		}, StageTLS, hub.CodePeerRevoked},
 		"another key": {func(t *testing.T, home, _ *side) { home.readdress(newSide(t, "thief").url) },
 			StagePin, hub.CodePeerChanged},
 		"another store": {func(_ *testing.T, _, worker *side) { worker.hello = func(h *hub.Hello) { h.StoreID = "x" } },
