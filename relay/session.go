@@ -66,6 +66,8 @@ type link struct {
 	feed     hub.FeedState   // of the peer's log; applier only, after greet
 	behind   behind          // applier only
 	refused  refused         // applier only
+	presence bool            // both sides speak of workers; set by greet
+	heard    int64           // the last presence frame; reader only
 
 	failed  chan struct{} // closed with the first failure
 	once    sync.Once
