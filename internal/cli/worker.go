@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -34,8 +33,10 @@ func (a *app) workerList() *cobra.Command {
 			return s.Dispatches(ctx, client.DispatchFilter{Run: a.flags.run, Task: task, Live: live}, page, opts...)
 		},
 		human: func(p *printer, out *client.DispatchPage) {
-			list(p, []string{"DISPATCH", "STATE", "HUB", "TASK", "REASON"}, out.Dispatches, out.NextCursor, func(d client.Dispatch) []string {
-				return []string{d.DispatchId, string(d.State), serverName(d.Server), d.TaskId, or(d.Reason, "-")}
+			columns := []string{"DISPATCH", "STATE", "HUB", "TASK", "LINK", "PROCESS", "OUTPUT", "REPORT", "REASON"}
+			list(p, columns, out.Dispatches, out.NextCursor, func(d client.Dispatch) []string {
+				row := append([]string{d.DispatchId, string(d.State), serverName(d.Server), d.TaskId}, inList(d.Observation)...)
+				return append(row, or(d.Reason, "-"))
 			})
 		},
 	}.runE(a)
@@ -67,12 +68,7 @@ func printDispatch(p *printer, out *client.DispatchDetail) {
 	if d.Outcome != nil {
 		p.line("  outcome: %s", *d.Outcome)
 	}
-	code := "none"
-	if o.ExitCode != nil {
-		code = strconv.Itoa(*o.ExitCode)
-	}
-	p.line("  link %s, process %s, exit code %s, attachment %s", string(o.Link), string(o.Process), code, string(o.Attachment))
-	p.line("  last output %s, last report %s, waiting for %s", or(o.LastOutputAt, "never"), or(o.LastReportAt, "never"), or(o.WaitingFor, "nothing"))
+	printObservation(p, o)
 	printFindings(p, d.Findings)
 	if s := out.Receipt.Setup; s.State != "not_applicable" {
 		p.line("  setup %s", string(s.State))

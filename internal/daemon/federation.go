@@ -61,14 +61,14 @@ func (f feed) Subscribe(id hub.PeerID) (<-chan struct{}, func()) {
 	return f.bus.Subscribe(string(hub.TopicRelay), string(id))
 }
 
-func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), meter *metrics.Metrics, log *slog.Logger) (*federation, error) {
+func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, says relay.Presence, changed func(hub.PeerID, relay.LinkState), meter *metrics.Metrics, log *slog.Logger) (*federation, error) {
 	links, err := peer.NewLinks(peer.LinksConfig{Identity: h.identity, Peers: peers})
 	if err != nil {
 		return nil, err
 	}
 	f := &federation{peers: peers, links: links, client: peer.NewClient(links), log: log}
 	session, err := relay.NewSession(relay.Config{
-		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce,
+		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce, Presence: says,
 		Check: func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
 			return peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch)
 		},

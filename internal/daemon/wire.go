@@ -88,13 +88,13 @@ func (x *hubParts) wireFederation(context.Context) error {
 	once := nonce()
 	peers, err := peer.New(peer.Config{
 		Store: x.store, Gate: x.gate, Identity: x.home.identity, TokenKey: x.home.tokenKey, Name: x.cfg.Name,
-		Nonce: once, Version: x.build.Version, Addresses: x.addresses,
+		Nonce: once, Version: x.build.Version, Addresses: x.addresses, Features: []string{hub.FeaturePresence},
 	})
 	if err != nil {
 		return err
 	}
 	src := source{Service: x.dispatch, id: x.storeID, epoch: x.epoch}
-	x.fed, err = newFederation(peers, src, x.bus, x.home, once, x.linkChanged, x.meter, x.log)
+	x.fed, err = newFederation(peers, src, x.bus, x.home, once, presences{x}, x.linkChanged, x.meter, x.log)
 	return err
 }
 
@@ -116,6 +116,7 @@ func (x *hubParts) linkChanged(id hub.PeerID, st relay.LinkState) {
 	if st.State == relay.LinkConnecting {
 		return
 	}
+	x.work.LinkChanged(id, st.State == relay.LinkUp)
 	x.jobs.Go(func(ctx context.Context) {
 		if err := x.noteCondition(ctx, id); err != nil && ctx.Err() == nil {
 			x.log.Warn("noting the condition of a peer", "peer", id, "error", err)
@@ -191,7 +192,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 		CursorKey: keystore.Derive(x.home.tokenKey, "cursor", "", 1, 32),
 		Hub: server.Info{
 			HubID: id.HubID, Name: x.cfg.Name, Version: x.build.Version, URL: x.url, Fingerprint: id.Fingerprint,
-			StoreID: x.storeID, StoreEpoch: x.epoch, Features: []string{hub.ContractFederation}, StartedAt: hub.MicrosOf(time.Now()),
+			StoreID: x.storeID, StoreEpoch: x.epoch, Features: []string{hub.ContractFederation, hub.FeaturePresence}, StartedAt: hub.MicrosOf(time.Now()),
 		},
 		Hosts: x.hosts(), APIRemote: x.cfg.APIRemote,
 		APITLS:  &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},

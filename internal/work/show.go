@@ -81,13 +81,14 @@ func (s *Service) settled(ctx context.Context, a hub.Attachment) (hub.Attachment
 // observe is the owner's present word on a worker, and the worker's own.
 func (s *Service) observe(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
 	if a.Attached() {
-		return s.observeAttached(a)
+		obs, err := s.observeAttached(a)
+		return s.vouched(a, obs), err
 	}
 	obs, err := s.look(ctx, a)
 	if err != nil {
 		return obs, err
 	}
-	obs = s.present(a, obs)
+	obs = s.vouched(a, s.present(a, obs))
 	h, _, open, err := s.held(ctx, attempt{a.Home, a.Dispatch})
 	if open && !h.Fenced() {
 		obs.WaitingFor = "verification"
@@ -163,18 +164,17 @@ func (s *Service) inspect(ctx context.Context, d hub.Dispatch) (hub.Observation,
 	defer cancel()
 	shown, err := s.Remote.Show(ctx, d.Server.PeerID, d.ID)
 	if err != nil {
-		return hub.Observation{Link: s.link(d), Process: hub.Unverifiable, Attachment: "unknown", LastError: err.Error()}, nil
+		obs := s.remembered(d)
+		obs.LastError = err.Error()
+		return obs, nil
 	}
 	obs := shown.Observation
-	obs.Link = "up"
-	return obs, s.reconcile(ctx, d, shown)
-}
-
-func (s *Service) link(d hub.Dispatch) string {
+	obs.Link, obs.LinkAt = "up", 0
 	if s.LinkUp(d.Server.PeerID) {
-		return "up"
+		obs.LinkAt, _, _ = s.hearsay.about(d.Server.PeerID, d.ID)
 	}
-	return "down"
+	obs.ProcessAt, obs.LastProcess = hub.MicrosOf(time.Now()), obs.Process
+	return obs, s.reconcile(ctx, d, shown)
 }
 
 // reconcile applies an owner's proof of a start whose receipt is unknown, also

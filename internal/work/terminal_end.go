@@ -47,6 +47,7 @@ func (s *Service) attend(in hub.Incarnation) {
 	}
 	ok := s.Spawn(func(ctx context.Context) {
 		defer s.attended.drop(in.Terminal)
+		defer s.board.unwatched(in.Terminal)
 		var pause patience
 		for {
 			done, err := s.awaitExit(ctx, in)
@@ -73,8 +74,9 @@ func (s *Service) awaitExit(ctx context.Context, in hub.Incarnation) (done bool,
 	if err := s.followStreams(ctx, in); err != nil && ctx.Err() == nil {
 		s.Log.Error("reading a worker's structured output", "terminal_id", in.Terminal, "error", err)
 	}
-	st, err := s.Terminals.Wait(ctx, in)
+	st, err := s.Terminals.Attend(ctx, in, s.signsOf(in))
 	if err != nil || st.Liveness != hub.Exited {
+		s.board.unproven(in.Terminal)
 		return false, err
 	}
 	err = s.commitExit(ctx, in, st)
