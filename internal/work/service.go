@@ -242,7 +242,8 @@ type Service struct {
 	Config
 	hands    hands[attempt]
 	typing   hands[hub.TerminalID] // at most one sequence of input at a time
-	attended attended
+	attended attended[hub.TerminalID]
+	pursued  attended[attempt] // starts whose outcome somebody finds out
 	beats    beats
 	workers  presences
 	board    *board                // of the Dispatches that this hub owns

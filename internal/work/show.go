@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
 )
@@ -176,70 +175,6 @@ func (s *Service) inspect(ctx context.Context, d hub.Dispatch) (hub.Observation,
 	obs.ProcessAt, obs.LastProcess = hub.MicrosOf(time.Now()), obs.Process
 	return obs, s.reconcile(ctx, d, shown)
 }
-
-// reconcile applies an owner's proof of a start whose receipt is unknown, also
-// when a report has settled the Dispatch meanwhile. An absent attachment proves
-// nothing: the request may still arrive.
-func (s *Service) reconcile(ctx context.Context, d hub.Dispatch, shown hub.PeerShow) error {
-	if !shown.Attached || shown.Receipt.Dispatch != d.ID {
-		return nil
-	}
-	if err := s.hearSetup(ctx, d, shown.Receipt.Setup); err != nil {
-		return err
-	}
-	if eventOf(shown.Receipt) == hub.EvStartLost {
-		return nil
-	}
-	var begun hub.Receipt
-	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
-		begun, err = rx.StartReceipt(d.ID)
-		return err
-	})
-	if err != nil || begun.State != hub.StartOutcomeUnknown {
-		return err
-	}
-	_, err = s.endRemote(ctx, d, begun, shown.Receipt, nil, sending{})
-	return err
-}
-
-// hearSetup records the end of a setup that its owner shows.
-func (s *Service) hearSetup(ctx context.Context, d hub.Dispatch, setup hub.SetupReport) error {
-	if !setup.Over() {
-		return nil
-	}
-	var known hub.Receipt
-	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
-		known, err = rx.StartReceipt(d.ID)
-		return err
-	})
-	if err != nil || known.Setup.Over() {
-		return err
-	}
-	return s.Store.Update(ctx, store.Import, func(tx store.Tx) error { return dispatch.HearSetup(tx, d.ID, setup) })
-}
-
-// Reconcile inspects every Dispatch of a peer whose state is unknown; it is
-// called when the link comes up.
-func (s *Service) Reconcile(ctx context.Context, peer hub.PeerID) error {
-	var unknown []hub.Dispatch
-	err := s.Store.View(ctx, func(rx store.Rx) error {
-		ds, _, err := rx.DispatchList(store.DispatchFilter{Peer: peer, Live: true}, store.Page{Limit: maxReconcile})
-		for _, d := range ds {
-			if d.State == hub.StartUnknown {
-				unknown = append(unknown, d)
-			}
-		}
-		return err
-	})
-	for _, d := range unknown {
-		if err == nil {
-			_, err = s.inspect(ctx, d)
-		}
-	}
-	return err
-}
-
-const maxReconcile = 10_000
 
 // List reads Dispatches, newest first.
 func (s *Service) List(ctx context.Context, f store.DispatchFilter, p store.Page) (ds []hub.Dispatch, next int64, err error) {
