@@ -22,7 +22,8 @@ func (a *app) workerList() *cobra.Command {
 	var live bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List Dispatches, newest first", Args: exactly(),
-		Long:    "Lists the Dispatches of all Runs, or of the one given with --run.",
+		Long: "Lists the Dispatches of all Runs, or of the one given with --run. Of live ones it says what\n" +
+			"their owners said last of link, process, output and report; nobody is asked.",
 		Example: "wavehub worker list\nwavehub worker list --live",
 	}
 	pageFlags(cmd, &page)
@@ -33,10 +34,10 @@ func (a *app) workerList() *cobra.Command {
 			return s.Dispatches(ctx, client.DispatchFilter{Run: a.flags.run, Task: task, Live: live}, page, opts...)
 		},
 		human: func(p *printer, out *client.DispatchPage) {
-			columns := []string{"DISPATCH", "STATE", "HUB", "TASK", "LINK", "PROCESS", "OUTPUT", "REPORT", "REASON"}
+			columns := []string{"DISPATCH", "STATE", "HUB", "TASK", "REASON", "LINK", "PROCESS", "OUTPUT", "REPORT"}
 			list(p, columns, out.Dispatches, out.NextCursor, func(d client.Dispatch) []string {
-				row := append([]string{d.DispatchId, string(d.State), serverName(d.Server), d.TaskId}, inList(d.Observation)...)
-				return append(row, or(d.Reason, "-"))
+				row := []string{d.DispatchId, string(d.State), serverName(d.Server), d.TaskId, or(d.Reason, "-")}
+				return append(row, inList(d.Observation)...)
 			})
 		},
 	}.runE(a)
