@@ -71,7 +71,7 @@ func newBoard(beat func(attempt) (beat, bool), seen func(hub.WorkerID) (seen, bo
 	return b
 }
 
-// put takes what the store says of a live Dispatch.
+// put takes what the store says of a live Dispatch, whose worker is always the same.
 func (b *board) put(who attempt, r record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +83,9 @@ func (b *board) put(who attempt, r record) {
 	if known && (r.reportAt > x.record.reportAt || r.takenUp && !x.record.takenUp) {
 		b.alive(x)
 	}
-	b.unlink(x)
+	if x.record.terminal != r.terminal {
+		b.leaveTerminal(x)
+	}
 	x.record = r
 	b.link(x)
 	b.tell(x)
@@ -125,11 +127,15 @@ func (b *board) link(x *row) {
 	}
 }
 
-func (b *board) unlink(x *row) {
+func (b *board) leaveTerminal(x *row) {
 	if p, ok := b.processes[x.record.terminal]; ok {
 		delete(p.rows, x)
 		b.dropUnused(x.record.terminal, p)
 	}
+}
+
+func (b *board) unlink(x *row) {
+	b.leaveTerminal(x)
 	if id, ok := b.workers[x.record.worker]; ok {
 		if delete(id.rows, x); len(id.rows) == 0 {
 			delete(b.workers, x.record.worker)
@@ -153,8 +159,7 @@ func (b *board) dropUnused(t hub.TerminalID, p *process) {
 	}
 }
 
-// proved takes a sign of life of a process and when it wrote last. again, if
-// there is one, asks for the next sign: at once, or when the next is due.
+// proved takes a proof that a process lives, and when it wrote last, 0 unknown.
 func (b *board) proved(t hub.TerminalID, at hub.Micros) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -134,6 +134,30 @@ func TestManagedWorkersAreLostAfterSilence(t *testing.T) {
 	})
 }
 
+// What was heard of the identity stays when the record of its only Dispatch is
+// written again.
+func TestHeardOfSurvivesItsRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, who, r := newStand(), fresh(), record{worker: worker, takenUp: true, liveness: 30 * time.Second}
+		s.put(who, r)
+		s.pass(25 * time.Second)
+		s.heardWorker(worker, true)
+		s.put(who, r)
+		if p := s.told(t, who); p.WaitingFor != hub.WaitsForNone {
+			t.Errorf("there it is %+v", p)
+		}
+		s.pass(25 * time.Second)
+		if p := s.told(t, who); p.Lost {
+			t.Errorf("heard of 25 s ago it is %+v", p)
+		}
+		s.put(who, record{worker: worker, takenUp: true, liveness: 30 * time.Second, terminal: term})
+		s.put(who, r)
+		if len(s.processes) != 0 {
+			t.Errorf("%d processes of what has none", len(s.processes))
+		}
+	})
+}
+
 func TestAttachedWorkersAreLostAfterSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, begun, waiting, never := newStand(), fresh(), fresh(), fresh()
@@ -143,6 +167,7 @@ func TestAttachedWorkersAreLostAfterSilence(t *testing.T) {
 		s.heardWorker(worker, true)
 		s.pass(25 * time.Second)
 		s.heardWorker(worker, false) // one message counts for all its Dispatches
+		s.put(begun, record{worker: worker, takenUp: true, liveness: 30 * time.Second})
 		s.pass(25 * time.Second)
 		if s.lost(begun) {
 			t.Error("lost too early")

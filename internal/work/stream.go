@@ -48,9 +48,7 @@ func (s *Service) follow(ctx context.Context, a hub.Attachment) error {
 		return err
 	}
 	f := &follower{s: s, a: a, stream: stream}
-	if err := f.prove(ctx); err != nil {
-		return err
-	}
+	f.prove(ctx)
 	for {
 		if err := f.read(ctx); err != nil || f.done {
 			return err
@@ -66,13 +64,12 @@ func (s *Service) follow(ctx context.Context, a hub.Attachment) error {
 	}
 }
 
-// prove has a worker that writes nothing yet be known to live.
-func (f *follower) prove(ctx context.Context) error {
-	st, err := f.s.Terminals.Observe(ctx, *f.a.Process)
-	if err == nil && st.Liveness == hub.Live {
+// prove has a worker that writes nothing yet be known to live. Not being able to
+// look proves nothing.
+func (f *follower) prove(ctx context.Context) {
+	if st, err := f.s.Terminals.Observe(ctx, *f.a.Process); err == nil && st.Liveness == hub.Live {
 		f.s.board.proved(f.a.Process.Terminal, st.LastOutputAt)
 	}
-	return err
 }
 
 // end decodes what is left when the process has ended. Of an agent without a

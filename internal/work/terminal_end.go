@@ -77,7 +77,9 @@ func (s *Service) awaitExit(ctx context.Context, in hub.Incarnation) (done bool,
 	}
 	st, err := s.Terminals.Attend(ctx, in, s.signsOf(in))
 	if err != nil || st.Liveness != hub.Exited {
-		s.board.unproven(in.Terminal)
+		if ctx.Err() == nil { // a hub that stops has lost sight of nothing
+			s.board.unproven(in.Terminal)
+		}
 		return false, err
 	}
 	err = s.commitExit(ctx, in, st)
