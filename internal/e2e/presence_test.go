@@ -135,6 +135,23 @@ func TestPresence_AnUnverifiableWorkerIsLost(t *testing.T) {
 	run.Done(id)
 }
 
+// What a hub lists of its own workers costs no look at them either.
+func TestPresence_OfThisHub(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "home")
+	run, g := h.NewRun("local"), newGate(t)
+	id := get[api.StartReceipt](t, run.Caller, "worker", "start", "--task", run.Task(g.wait()+"echo hello; "+g.wait()+done+"fine"), "--worktree", "path:"+t.TempDir(), "--agent", "sh").DispatchId
+	if o := run.soon(t, "it lives", id, func(o api.Observation) bool { return o.Process == "live" }); o.Link != "local" || o.LastOutputAt != nil || o.ProcessAt == nil {
+		t.Errorf("listed as %+v", o)
+	}
+	g.open(t, 1)
+	run.soon(t, "its first output is known", id, func(o api.Observation) bool { return o.LastOutputAt != nil })
+	h.Restart()
+	run.soon(t, "it lives after a restart", id, func(o api.Observation) bool { return o.Process == "live" && o.LastOutputAt != nil })
+	g.open(t, 1)
+	run.Done(id)
+}
+
 func TestPresence_LivenessIsChecked(t *testing.T) {
 	t.Parallel()
 	h := StartHub(t, "home")
