@@ -14,7 +14,8 @@ type Config struct {
 	Source   Source
 	Importer Importer
 	Feed     Feed
-	Nonce    string // of this process
+	Nonce    string   // of this process
+	Presence Presence // nil: this hub neither says nor hears of workers
 	// Check judges the peer's hello before any item is sent or taken: another
 	// store than the pinned one is refused. nil accepts.
 	Check func(ctx context.Context, peer hub.PeerID, theirs wire.Hello) error

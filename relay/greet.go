@@ -18,7 +18,7 @@ func (l *link) greet(ctx context.Context) (wire.Hello, error) {
 	}
 	store, epoch := l.cfg.Source.Store()
 	ours := wire.Hello{StoreID: store, Epoch: epoch, Nonce: l.cfg.Nonce,
-		Contract: hub.ContractFederation, Feed: feed, Credit: l.cfg.Window}
+		Contract: hub.ContractFederation, Feed: feed, Credit: l.cfg.Window, Features: l.cfg.features()}
 	if err := l.write(ctx, ours); err != nil {
 		return wire.Hello{}, staged(StageHello, err)
 	}
@@ -26,6 +26,7 @@ func (l *link) greet(ctx context.Context) (wire.Hello, error) {
 	if err != nil {
 		return theirs, staged(StageHello, err)
 	}
+	l.presence = agreed(hub.FeaturePresence, ours, theirs)
 	return theirs, l.agree(ctx, feed, theirs)
 }
 

@@ -72,6 +72,9 @@ func (l *link) take(ctx context.Context, f wire.Frame) error {
 		l.out.addCredit(f.Bytes)
 	case wire.Ping:
 		l.out.addPong()
+		return l.vouched(f.PresenceSeq)
+	case wire.Presence:
+		return l.hear(f)
 	case wire.Pong:
 	case wire.Goodbye:
 		return &PeerGone{f.Code, f.Text}

@@ -13,8 +13,9 @@ import (
 // sender is the one writer of a session: control frames first, then items.
 type sender struct {
 	*link
-	pos  int64 // in this hub's log; a session starts at 0, see DESIGN.md R4
-	more bool  // the log may hold items behind pos
+	pos    int64 // in this hub's log; a session starts at 0, see DESIGN.md R4
+	more   bool  // the log may hold items behind pos
+	teller *teller
 }
 
 // sendAll runs until the session fails and then says goodbye.
@@ -23,8 +24,9 @@ func (l *link) sendAll(ctx context.Context) error {
 	defer unsubscribe()
 	ping := time.NewTicker(l.cfg.Ping)
 	defer ping.Stop()
-	s := &sender{link: l, more: true}
-	if err := s.ping(ctx); err != nil {
+	s := &sender{link: l, more: true, teller: l.newTeller()}
+	defer s.teller.end()
+	if err := s.write(ctx, s.pingOf(0)); err != nil {
 		return err
 	}
 	for {
@@ -49,14 +51,15 @@ func (s *sender) step(ctx context.Context) (busy bool, err error) {
 			return false, err
 		}
 	}
-	if s.out.creditLeft() <= 0 {
-		return false, nil
+	told, err := s.tell(ctx)
+	if err != nil || s.out.creditLeft() <= 0 {
+		return told, err
 	}
 	if w, ok := s.out.takeResend(); ok {
 		return true, s.resend(ctx, w)
 	}
 	if !s.more {
-		return false, nil
+		return told, nil
 	}
 	return true, s.push(ctx)
 }
@@ -81,6 +84,8 @@ func (s *sender) wait(ctx context.Context, busy bool, wake <-chan struct{}, ping
 	case <-s.failed:
 	case <-wake:
 		s.more = true
+	case <-s.teller.woken():
+		s.teller.more = true
 	case <-ping:
 		return s.ping(ctx)
 	case <-s.doubt.raised:
@@ -108,8 +113,18 @@ func (s *sender) leaving(ctx context.Context) error {
 	}
 }
 
+// ping says how long this hub's silence means nothing, and that what it last said
+// of its workers is so.
 func (s *sender) ping(ctx context.Context) error {
-	return s.write(ctx, wire.Ping{IntervalMS: s.cfg.Ping.Milliseconds()})
+	seq, err := s.vouch(ctx)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, s.pingOf(seq))
+}
+
+func (s *sender) pingOf(presence int64) wire.Ping {
+	return wire.Ping{IntervalMS: s.cfg.Ping.Milliseconds(), PresenceSeq: presence}
 }
 
 // untilAgain is how long until something has to be repeated; false: nothing.

@@ -76,6 +76,8 @@ type link struct {
 	behind   behind          // applier only
 	refused  refused         // applier only
 	doubt    *doubt          // whether the connection has survived a sleep
+	presence bool            // both sides speak of workers; set by greet
+	heard    int64           // the last presence frame; reader only
 
 	failed  chan struct{} // closed with the first failure
 	once    sync.Once

@@ -87,7 +87,7 @@ func (s apiHandlers) ListDispatches(w http.ResponseWriter, r *http.Request, para
 			return nil, 0, err
 		}
 		ds, next, err := rx.DispatchList(f, p)
-		return func(c *string) any { return api.DispatchPage{Dispatches: each(ds, dispatchInList), NextCursor: c} }, next, err
+		return func(c *string) any { return api.DispatchPage{Dispatches: each(ds, s.dispatchInList), NextCursor: c} }, next, err
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 func dispatchInput(task hub.TaskID, b api.DispatchCreate) work.DispatchInput {
 	return work.DispatchInput{
 		Task: task, To: b.To, RetryOf: hub.DispatchID(b.RetryOf), Quiet: b.Reports == api.DispatchReportsHistory,
-		Inject: b.Inject, DryRun: b.DryRun, NoWait: b.NoWait, TimeoutMS: b.TimeoutMs,
+		Inject: b.Inject, DryRun: b.DryRun, NoWait: b.NoWait, TimeoutMS: b.TimeoutMs, LivenessSecs: b.LivenessSecs,
 	}
 }
 

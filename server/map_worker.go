@@ -12,7 +12,7 @@ func startInput(task hub.TaskID, b api.WorkerStart) work.StartInput {
 		Spec: hub.StartSpec{
 			Worktree: b.Worktree, CurrentDir: b.CurrentDir, Repo: b.Repo, Name: b.Name, Base: b.Base, Parent: b.Parent,
 			Agent: b.Agent, Mode: string(b.Mode), ResumeSession: b.ResumeSession, Terminal: hub.TerminalID(b.Terminal), Setup: string(b.Setup), DisplayName: b.DisplayName,
-			Comment: b.Comment, TimeoutMS: b.TimeoutMs, MayCoordinate: b.MayCoordinate,
+			Comment: b.Comment, TimeoutMS: b.TimeoutMs, MayCoordinate: b.MayCoordinate, LivenessSecs: b.LivenessSecs,
 		},
 	}
 }
@@ -67,15 +67,21 @@ func dispatchOf(d hub.Dispatch) api.Dispatch {
 	}
 }
 
-// dispatchInList leaves out what makes a page of Dispatches long.
-func dispatchInList(d hub.Dispatch) api.Dispatch {
+// dispatchInList leaves out what makes a page of Dispatches long, and adds what is
+// known of a live one.
+func (s *Server) dispatchInList(d hub.Dispatch) api.Dispatch {
 	if d.Findings != nil && d.Findings.Verification != nil {
 		short := *d.Findings
 		verification := *short.Verification
 		verification.OutputTail = ""
 		short.Verification, d.Findings = &verification, &short
 	}
-	return dispatchOf(d)
+	out := dispatchOf(d)
+	if o, ok := s.cfg.Work.Known(d); ok {
+		known := observationOf(o)
+		out.Observation = &known
+	}
+	return out
 }
 
 func findingsOf(f *hub.Findings) *api.Findings {
@@ -110,5 +116,6 @@ func observationOf(o hub.Observation) api.Observation {
 		Link: api.ObservationLink(o.Link), Process: api.Liveness(o.Process), Attachment: api.ObservationAttachment(o.Attachment),
 		LastOutputAt: maybeAt(o.LastOutputAt), LastReportAt: maybeAt(o.LastReportAt), WaitingFor: null(o.WaitingFor), Usage: o.Usage, Lost: o.Lost,
 		SessionId: o.Session, ExitCode: o.ExitCode, ObservedAt: maybeAt(o.ObservedAt),
+		LinkAt: maybeAt(o.LinkAt), ProcessAt: maybeAt(o.ProcessAt), LastProcess: api.Liveness(o.LastProcess),
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 func (a *app) dispatchCommand() *cobra.Command {
 	var in client.DispatchCreate
 	var task, reports string
+	var liveness time.Duration
 	cmd := mark(&cobra.Command{
 		Use:   "dispatch --task TASK --to worker:NAME",
 		Short: "Give a Task to an attached worker and wait until it has taken it up",
@@ -30,6 +32,7 @@ func (a *app) dispatchCommand() *cobra.Command {
 	flags.StringVar(&reports, "reports", "", "where lifecycle reports go: inbox or history")
 	flags.BoolVar(&in.Inject, "inject", false, "write how to report into the terminal (terminals only)")
 	flags.BoolVar(&in.DryRun, "dry-run", false, "only say what would be done")
+	livenessFlag(cmd, &liveness)
 	flags.BoolVar(&in.NoWait, "no-wait", false, "answer as soon as the Dispatch is committed")
 	cmd.RunE = verb[client.StartReceipt]{
 		call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.StartReceipt, error) {
@@ -39,6 +42,11 @@ func (a *app) dispatchCommand() *cobra.Command {
 			case in.To == "":
 				return nil, misused(cmd, "needs --to worker:NAME")
 			}
+			secs, err := livenessSecs(cmd, liveness)
+			if err != nil {
+				return nil, err
+			}
+			in.LivenessSecs = secs
 			in.Reports, in.TimeoutMs = client.DispatchCreateReports(reports), a.waitMS()
 			return s.CreateDispatch(ctx, task, in, opts...)
 		},

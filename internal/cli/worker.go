@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +22,8 @@ func (a *app) workerList() *cobra.Command {
 	var live bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List Dispatches, newest first", Args: exactly(),
-		Long:    "Lists the Dispatches of all Runs, or of the one given with --run.",
+		Long: "Lists the Dispatches of all Runs, or of the one given with --run. Of live ones it says what\n" +
+			"their owners said last of link, process, output and report; nobody is asked.",
 		Example: "wavehub worker list\nwavehub worker list --live",
 	}
 	pageFlags(cmd, &page)
@@ -34,8 +34,10 @@ func (a *app) workerList() *cobra.Command {
 			return s.Dispatches(ctx, client.DispatchFilter{Run: a.flags.run, Task: task, Live: live}, page, opts...)
 		},
 		human: func(p *printer, out *client.DispatchPage) {
-			list(p, []string{"DISPATCH", "STATE", "HUB", "TASK", "REASON"}, out.Dispatches, out.NextCursor, func(d client.Dispatch) []string {
-				return []string{d.DispatchId, string(d.State), serverName(d.Server), d.TaskId, or(d.Reason, "-")}
+			columns := []string{"DISPATCH", "STATE", "HUB", "TASK", "REASON", "LINK", "PROCESS", "OUTPUT", "REPORT"}
+			list(p, columns, out.Dispatches, out.NextCursor, func(d client.Dispatch) []string {
+				row := []string{d.DispatchId, string(d.State), serverName(d.Server), d.TaskId, or(d.Reason, "-")}
+				return append(row, inList(d.Observation)...)
 			})
 		},
 	}.runE(a)
@@ -67,12 +69,7 @@ func printDispatch(p *printer, out *client.DispatchDetail) {
 	if d.Outcome != nil {
 		p.line("  outcome: %s", *d.Outcome)
 	}
-	code := "none"
-	if o.ExitCode != nil {
-		code = strconv.Itoa(*o.ExitCode)
-	}
-	p.line("  link %s, process %s, exit code %s, attachment %s", string(o.Link), string(o.Process), code, string(o.Attachment))
-	p.line("  last output %s, last report %s, waiting for %s", or(o.LastOutputAt, "never"), or(o.LastReportAt, "never"), or(o.WaitingFor, "nothing"))
+	printObservation(p, o)
 	printFindings(p, d.Findings)
 	if s := out.Receipt.Setup; s.State != "not_applicable" {
 		p.line("  setup %s", string(s.State))

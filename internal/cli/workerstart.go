@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ type startFlags struct {
 	fresh                taskFlags
 	in                   client.WorkerStart
 	mode, setup, reports string
+	liveness             time.Duration
 }
 
 func (a *app) workerStart() *cobra.Command {
@@ -61,6 +63,7 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.reports, "reports", "", "where lifecycle reports go: inbox or history")
 	flags.StringVar(&f.in.RetryOf, "retry-of", "", "the failed, stopped or abandoned Dispatch that this one replaces")
 	flags.BoolVar(&f.in.MayCoordinate, "may-coordinate", false, "let the worker create one child Run and coordinate it, within its own repository")
+	livenessFlag(cmd, &f.liveness)
 	flags.BoolVar(&f.in.NoWait, "no-wait", false, "answer as soon as the start is recorded")
 }
 
@@ -70,6 +73,10 @@ func (a *app) startWorker(cmd *cobra.Command, f *startFlags) func(context.Contex
 			return nil, err
 		}
 		in := f.in
+		var err error
+		if in.LivenessSecs, err = livenessSecs(cmd, f.liveness); err != nil {
+			return nil, err
+		}
 		in.Mode, in.Setup, in.Reports, in.TimeoutMs = client.WorkerStartMode(f.mode), client.WorkerStartSetup(f.setup), client.WorkerStartReports(f.reports), a.waitMS()
 		if placedByFolder(in) {
 			dir, err := os.Getwd()

@@ -68,13 +68,13 @@ func (f feed) Subscribe(id hub.PeerID) (<-chan struct{}, func()) {
 	return f.bus.Subscribe(string(hub.TopicRelay), string(id))
 }
 
-func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, changed func(hub.PeerID, relay.LinkState), adopt adopter, meter *metrics.Metrics, log *slog.Logger) (*federation, error) {
+func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, nonce string, says relay.Presence, changed func(hub.PeerID, relay.LinkState), adopt adopter, meter *metrics.Metrics, log *slog.Logger) (*federation, error) {
 	f := &federation{peers: peers, dispatch: src.Service, pins: map[hub.PeerID]string{}, log: log}
 	if err := f.link(h, adopt); err != nil {
 		return nil, err
 	}
 	session, err := relay.NewSession(relay.Config{
-		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce,
+		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce, Presence: says,
 		Check: func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
 			return noted(ctx, peers, id, peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch))
 		},

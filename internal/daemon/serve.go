@@ -153,7 +153,7 @@ func (x *hubParts) start(loops *group.Group) {
 	for name, loop := range map[string]func(context.Context) error{
 		"peers":  func(ctx context.Context) error { return x.fed.follow(ctx, x.bus) },
 		"relays": x.fed.home.Run, "parked streams": x.fed.parker.Run, "wake-ups": x.fed.watch,
-		"fences": x.work.Fences, "verifications": x.work.Verifications,
+		"fences": x.work.Fences, "verifications": x.work.Verifications, "presences": x.work.Presences,
 		"sweep": x.sweep, "rotations": x.rotations,
 	} {
 		loops.Go(func(ctx context.Context) {

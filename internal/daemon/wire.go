@@ -94,7 +94,7 @@ func (x *hubParts) wireFederation(context.Context) error {
 		return err
 	}
 	src := source{Service: x.dispatch, id: x.storeID, epoch: x.epoch}
-	x.fed, err = newFederation(peers, src, x.bus, x.home, once, x.linkChanged, x.adopt, x.meter, x.log)
+	x.fed, err = newFederation(peers, src, x.bus, x.home, once, presences{x}, x.linkChanged, x.adopt, x.meter, x.log)
 	return err
 }
 
@@ -119,6 +119,7 @@ func (x *hubParts) linkChanged(id hub.PeerID, st relay.LinkState) {
 	if st.State == relay.LinkConnecting {
 		return
 	}
+	x.work.LinkChanged(id, st.State == relay.LinkUp)
 	x.jobs.Go(func(ctx context.Context) {
 		if err := x.noteCondition(ctx, id); err != nil && ctx.Err() == nil {
 			x.log.Warn("noting the condition of a peer", "peer", id, "error", err)

@@ -115,6 +115,27 @@ func EndStart(tx store.Tx, id hub.DispatchID, in Start) (hub.Receipt, error) {
 	return in.Receipt, CloseStart(tx, hub.Principal{Kind: hub.Operator}, d.Request, in.Receipt)
 }
 
+// NoteOpen keeps what is known of a start whose outcome is open still. One that has
+// come to an end meanwhile stays as it is.
+func NoteOpen(tx store.Tx, id hub.DispatchID, r hub.Receipt) error {
+	had, err := tx.StartReceipt(id)
+	if err != nil || had.State != hub.StartOutcomeUnknown {
+		return err
+	}
+	d, err := tx.Dispatch(id)
+	if err != nil {
+		return err
+	}
+	if r, err = withSetup(tx, id, r); err != nil {
+		return err
+	}
+	r.DispatchState = d.State
+	if err := tx.SaveStartReceipt(id, r); err != nil {
+		return err
+	}
+	return CloseStart(tx, hub.Principal{Kind: hub.Operator}, d.Request, r)
+}
+
 // withSetup adds to a receipt an end of the setup that was heard of before it.
 func withSetup(tx store.DispatchReader, id hub.DispatchID, r hub.Receipt) (hub.Receipt, error) {
 	known, err := tx.StartReceipt(id)

@@ -248,6 +248,7 @@ func acceptFromWorker(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) 
 	if err != nil {
 		return Sent{}, err
 	}
+	tx.Signal(hub.Signal{Topic: hub.TopicHeard, Key: a.Speaker()})
 	if in.To != "" && a.Child != "" {
 		return acceptFromOperator(tx, p, in) // to what it coordinates
 	}

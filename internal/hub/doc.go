@@ -24,6 +24,8 @@
 //	Message     durable mail, stored verbatim
 //	Mailbox     run:<id>, dispatch:<id> or worker:<id>; FIFO by sequence
 //	Identity    an attached worker as it is registered: its name and its token
+//	Presence    an owner's latest word on a live worker: state, never mail
+//	Lost        of a worker: silent for longer than its liveness; no state
 //	Session     what a worker keeps between the Dispatches of one piece of work
 //	Delivery    the one outstanding batch of a mailbox, until acknowledged
 //	Report      a worker_done message: what a worker says of its Dispatch

@@ -5,6 +5,7 @@ import "slices"
 // The features of federation/1 that a hub may lack. A name is offered in the
 // hello, never changes its meaning, and is raised when it would.
 const (
+	FeaturePresence  = "presence/1"   // presence frames on a relay, and pings that vouch for them
 	FeatureReverse   = "reverse/1"    // the hub takes streams that its worker hubs park
 	FeatureRotation  = "rotation/1"   // a peer's key may be rotated
 	FeatureVerify    = "verify/1"     // Checks of a start: verification and write scope
@@ -15,7 +16,7 @@ const (
 
 // Features are those that this build offers. The caller may keep the slice.
 func Features() []string {
-	return []string{FeatureReverse, FeatureRotation, FeatureVerify, FeatureAttached, FeatureResume, FeatureChildRuns}
+	return []string{FeaturePresence, FeatureReverse, FeatureRotation, FeatureVerify, FeatureAttached, FeatureResume, FeatureChildRuns}
 }
 
 // Needs are the features without which a start cannot be carried out as it was
@@ -26,6 +27,7 @@ func (in PeerStart) Needs() []string {
 		feature string
 		needed  bool
 	}{
+		{FeaturePresence, in.Spec.LivenessSecs > 0},
 		{FeatureVerify, in.Checks.Hold()},
 		{FeatureAttached, in.Spec.Worker != ""},
 		{FeatureResume, in.Spec.ResumeSession},

@@ -15,6 +15,10 @@ const (
 	TopicWorktree Topic = "worktree" // WorktreeID: its setup has ended
 	TopicPeer     Topic = "peer"     // PeerID: paired, changed, revoked
 	TopicWorker   Topic = "worker"   // WorkerID or DispatchID: it may not wait any more
+	// TopicAttachment: Attachment.Key: its record, or what is held of it, changed.
+	TopicAttachment Topic = "attachment"
+	// TopicHeard: Attachment.Key, or WorkerID of an attached worker: it sent a message.
+	TopicHeard Topic = "heard"
 )
 
 // Signal is a hint that something was committed; receivers read the store.

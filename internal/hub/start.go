@@ -41,6 +41,9 @@ type StartSpec struct {
 	TimeoutMS     int64      `json:"timeout_ms,omitempty"`
 	// MayCoordinate lets the worker create and coordinate one child Run.
 	MayCoordinate bool `json:"may_coordinate,omitempty"`
+	// LivenessSecs is after how much silence the owner calls the worker lost, 0
+	// never: what cannot be verified, or an attached worker that says nothing.
+	LivenessSecs int64 `json:"liveness_secs,omitempty"`
 	// Worker is the name or id of an attached worker, instead of a placement;
 	// Session the id of the session that all attempts share, "" for the
 	// Dispatch's own.
@@ -102,7 +105,7 @@ func (s StartSpec) Check(remote bool) error {
 	case s.Setup != "" && s.Setup != SetupRun && s.Setup != SetupSkip && s.Setup != SetupInherit:
 		return Invalid("setup", "must be run, skip or inherit")
 	}
-	return nil
+	return s.CheckLiveness()
 }
 
 // checkAttached refuses a placement of an attached worker: it works where it is.
@@ -112,6 +115,9 @@ func (s StartSpec) checkAttached() error {
 		return Invalid("to", "an attached worker takes no placement")
 	case s.TimeoutMS < 0 || s.TimeoutMS > 600_000:
 		return Invalid("timeout_ms", "must be 0 to 600000")
+	}
+	if err := s.CheckLiveness(); err != nil {
+		return err
 	}
 	return CheckText("session_id", s.Session, MaxSessionBytes)
 }
@@ -251,8 +257,13 @@ func (r *StopResult) Subject() (RunID, string) { return r.Run, string(r.Dispatch
 
 // Observation is what the owner can say of a worker now, in separate facts.
 type Observation struct {
-	Link         string          `json:"link"`       // local, up, down
-	Process      Liveness        `json:"process"`    // live, exited, unverifiable
+	Link    string   `json:"link"`    // local, up, down
+	LinkAt  Micros   `json:"link_at"` // since when it is so, 0 unknown
+	Process Liveness `json:"process"` // live, exited, unverifiable
+	// ProcessAt is when an owner last vouched for the process, by this hub's clock,
+	// and LastProcess what it said: where the link is down, all that is known.
+	ProcessAt    Micros          `json:"process_at"`
+	LastProcess  Liveness        `json:"last_process"`
 	Attachment   string          `json:"attachment"` // present, absent, unknown
 	LastOutputAt Micros          `json:"last_output_at"`
 	LastReportAt Micros          `json:"last_report_at"`

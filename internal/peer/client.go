@@ -104,7 +104,7 @@ func dropUnset(_ context.Context, req *http.Request) error {
 func read[T any](ctx context.Context, c *Client, peer hub.PeerID, f send) (T, error) {
 	out, err := call[T](ctx, c, peer, f)
 	if l, ok := errors.AsType[*lostError](err); ok {
-		err = unavailable(l.err)
+		err = unavailable(l.peer, l.err)
 	}
 	return out, err
 }
@@ -119,25 +119,25 @@ func call[T any](ctx context.Context, c *Client, peer hub.PeerID, f send) (T, er
 	}
 	resp, err := f(api, ctx)
 	if err != nil {
-		return out, unanswered(err, sent.Load())
+		return out, c.unanswered(ctx, peer, err, sent.Load())
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
 		e, err := problemOf(resp)
 		if err != nil {
-			return out, lost(err)
+			return out, c.lost(ctx, peer, err)
 		}
 		return out, e
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return out, lost(err)
+		return out, c.lost(ctx, peer, err)
 	case len(raw) > maxAnswer:
-		return out, lost(errors.New("it exceeds 1 MiB"))
+		return out, c.lost(ctx, peer, errors.New("it exceeds 1 MiB"))
 	}
 	if err := json.Unmarshal(raw, &out); err != nil {
-		return out, lost(err)
+		return out, c.lost(ctx, peer, err)
 	}
 	return out, nil
 }
@@ -147,30 +147,6 @@ func (c *Client) doer(peer hub.PeerID) *http.Client {
 		Transport:     c.links.transport(peer),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-// unanswered judges an error of the transport. Once a connection was handed
-// out the request counts as sent.
-func unanswered(err error, sent bool) error {
-	if sent {
-		return lost(err)
-	}
-	if e, ok := errors.AsType[*hub.Error](err); ok {
-		return e
-	}
-	return unavailable(err)
-}
-
-// lostError shows its cause as text only: a code in it is not the outcome.
-type lostError struct{ err error }
-
-func (e *lostError) Error() string        { return ErrAnswerLost.Error() + ": " + e.err.Error() }
-func (e *lostError) Is(target error) bool { return target == ErrAnswerLost }
-
-func lost(err error) error { return &lostError{err} }
-
-func unavailable(err error) error {
-	return &hub.Error{Code: hub.CodeRemoteRuntimeUnavailable, Message: "the peer cannot be reached", Err: err}
 }
 
 // problemOf reads a problem document; an error means that the answer is none.

@@ -180,13 +180,16 @@ func TestAcceptance_F02_SentOrNot(t *testing.T) {
 		},
 	} {
 		answer = f
-		if _, err := home.client.Start(t.Context(), id, key, body); !errors.Is(err, ErrAnswerLost) {
+		_, err := home.client.Start(t.Context(), id, key, body)
+		if !errors.Is(err, ErrAnswerLost) || !strings.HasPrefix(err.Error(), "the answer of "+home.only().Name+" was lost: ") {
 			t.Errorf("%s: %v", what, err)
 		}
-		_, err := home.client.Show(t.Context(), id, hub.NewDispatchID())
+		plain(t, err)
+		_, err = home.client.Show(t.Context(), id, hub.NewDispatchID())
 		if errors.Is(err, ErrAnswerLost) {
 			t.Errorf("a read: %v", err)
 		}
+		plain(t, err)
 	}
 
 	home.links.Close()
@@ -201,6 +204,49 @@ func TestAcceptance_F02_SentOrNot(t *testing.T) {
 	if errors.Is(err, ErrAnswerLost) || stageOf(err) != StageDial {
 		t.Errorf("stage of %v", err)
 	}
+	plain(t, err)
+	if !strings.HasPrefix(err.Error(), home.only().Name+" cannot be reached: dial: ") {
+		t.Errorf("%v", err)
+	}
+	_, err = home.links.Open(t.Context(), id)
+	plain(t, err)
+}
+
+// plain refuses the name by which peers call each other inside a link: it is no
+// address, and says nothing to anybody.
+func plain(t *testing.T, err error) {
+	t.Helper()
+	if err == nil || strings.Contains(err.Error(), ServerName) {
+		t.Errorf("shown: %v", err)
+	}
+}
+
+// A request that was sent over a connection that had just ended is sent again by
+// the transport. When nobody is found then, it may have arrived the first time.
+func TestASecondTryThatFindsNobody(t *testing.T) {
+	home, worker := paired(t)
+	id := home.only().ID
+	key := hub.NewRequestID()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	worker.mux.HandleFunc("POST /peer/v1/dispatches", worker.known(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Idempotency-Key") == string(key) {
+			home.readdress("https://" + ln.Addr().String()) // where nobody is
+			panic(http.ErrAbortHandler)
+		}
+		writeJSON(w, 201, hub.Receipt{State: hub.StartReady})
+	}))
+	if _, err := home.client.Start(t.Context(), id, hub.NewRequestID(), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = home.client.Start(t.Context(), id, key, []byte("{}"))
+	if !errors.Is(err, ErrAnswerLost) || !strings.HasPrefix(err.Error(), home.only().Name+" may have got the request and cannot be reached any more: dial: ") {
+		t.Errorf("%v", err)
+	}
+	plain(t, err)
 }
 
 func TestOutputQueryLeavesOutDefaults(t *testing.T) {

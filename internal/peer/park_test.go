@@ -395,7 +395,9 @@ func TestAcceptance_F09_AnotherKeyOnAStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.set(func() { n.inner = func(c *tls.Config) { c.Certificates, c.GetCertificate = []tls.Certificate{other.Cert}, nil } })
+	n.set(func() {
+		n.inner = func(c *tls.Config) { c.Certificates, c.GetCertificate = []tls.Certificate{other.Cert}, nil }
+	})
 	n.park()
 	n.full()
 	seen := n.worker.requests()

@@ -24,7 +24,7 @@ func dialSocket(ctx context.Context, t http.RoundTripper, path, protocol string)
 	})
 	if err != nil {
 		if _, ok := errors.AsType[*LinkError](err); ok || resp == nil {
-			return nil, atStage(StageHello, err)
+			return nil, atStage(StageHello, bare(err))
 		}
 		return nil, atStage(StageHello, refusedBy(resp))
 	}

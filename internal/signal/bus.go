@@ -11,6 +11,8 @@ import (
 type Bus struct {
 	mu   sync.RWMutex
 	subs map[subject][]chan struct{} // guarded by mu
+	// gathered are those who keep keys, by topic; guarded by mu.
+	gathered map[string]map[*gathering]struct{}
 }
 
 type subject struct{ topic, key string }
@@ -24,6 +26,9 @@ func (b *Bus) Publish(topic, key string) {
 	leave(b.subs[subject{topic, key}])
 	if key != "" {
 		leave(b.subs[subject{topic, ""}])
+	}
+	for g := range b.gathered[topic] {
+		g.put(key)
 	}
 }
 

@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -89,5 +90,28 @@ func BenchmarkPublishAmong10000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		bus.Publish("mailbox", "5000")
+	}
+}
+
+func TestGatherKeepsTheKeys(t *testing.T) {
+	var b Bus
+	woken, take, cancel := b.Gather("worker")
+	for _, key := range []string{"a", "b", "a"} {
+		b.Publish("worker", key)
+		b.Publish("mailbox", "c")
+	}
+	if !hinted(woken) || hinted(woken) {
+		t.Fatal("keys that nobody took must leave exactly one hint")
+	}
+	if got := take(); len(got) != 2 || !slices.Contains(got, "a") || !slices.Contains(got, "b") {
+		t.Fatalf("took %v", got)
+	}
+	if got := take(); len(got) != 0 {
+		t.Fatalf("took %v again", got)
+	}
+	cancel()
+	b.Publish("worker", "d")
+	if hinted(woken) || len(take()) != 0 || len(b.gathered) != 0 {
+		t.Fatal("cancel must end the gathering")
 	}
 }

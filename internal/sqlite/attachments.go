@@ -51,11 +51,17 @@ func (q querier) OpenAttachments() ([]hub.Attachment, error) {
 
 // PutAttachment implements store.Attachments.
 func (tx *Tx) PutAttachment(a hub.Attachment) error {
+	tx.signalAttachment(a.Home, a.Dispatch)
 	_, err := tx.exec(insertAttachment, attachmentArgs(a)...)
 	return wrap(err, "putting the attachment of %s", a.Dispatch)
 }
 
 // SaveAttachment implements store.Attachments.
 func (tx *Tx) SaveAttachment(a hub.Attachment) error {
+	tx.signalAttachment(a.Home, a.Dispatch)
 	return wrap(tx.save(noDispatch(a.Dispatch), updateAttachment, keysLast(attachmentArgs(a), 2)...), "saving the attachment of %s", a.Dispatch)
+}
+
+func (tx *Tx) signalAttachment(home hub.PeerID, d hub.DispatchID) {
+	tx.Signal(hub.Signal{Topic: hub.TopicAttachment, Key: hub.AttachmentKey(home, d)})
 }

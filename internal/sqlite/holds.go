@@ -86,17 +86,20 @@ func (q querier) LaterBeside(home hub.PeerID, t hub.TaskID, dir, root string, li
 
 // PutHold implements store.Holds.
 func (tx *Tx) PutHold(h hub.Hold) error {
+	tx.signalAttachment(h.Home, h.Dispatch)
 	_, err := tx.exec(insertHold, h.Home, h.Dispatch, asJSON{h})
 	return wrap(err, "holding the report of %s", h.Dispatch)
 }
 
 // SaveHold implements store.Holds.
 func (tx *Tx) SaveHold(h hub.Hold) error {
+	tx.signalAttachment(h.Home, h.Dispatch)
 	return wrap(tx.save(noDispatch(h.Dispatch), updateHold, asJSON{h}, h.Home, h.Dispatch), "saving what is held of %s", h.Dispatch)
 }
 
 // DropHold implements store.Holds.
 func (tx *Tx) DropHold(home hub.PeerID, d hub.DispatchID) error {
+	tx.signalAttachment(home, d)
 	return wrap(tx.save(noDispatch(d), deleteHold, home, d), "letting go what is held of %s", d)
 }
 

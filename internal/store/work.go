@@ -84,7 +84,8 @@ type AttachmentReader interface {
 	OpenAttachments() ([]hub.Attachment, error)
 }
 
-// Attachments keeps the owner's records of attempts.
+// Attachments keeps the owner's records of attempts. Every change signals
+// TopicAttachment.
 type Attachments interface {
 	AttachmentReader
 	PutAttachment(hub.Attachment) error
@@ -106,7 +107,8 @@ type HoldReader interface {
 	LaterBeside(home hub.PeerID, t hub.TaskID, dir, root string, limit int) ([]hub.Beside, error)
 }
 
-// Holds keeps what owners hold back and compare with.
+// Holds keeps what owners hold back and compare with. Every change of a hold
+// signals TopicAttachment.
 type Holds interface {
 	HoldReader
 	PutHold(hub.Hold) error

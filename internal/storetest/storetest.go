@@ -28,7 +28,7 @@ func Run(t *testing.T, o Options) {
 		{"Runs", runs}, {"Bindings", bindings}, {"Audits", audits},
 		{"Tasks", tasks}, {"TaskPages", taskPages}, {"Abbreviations", abbreviations},
 		{"Dispatches", dispatches}, {"DispatchFilters", dispatchFilters}, {"SwapRace", swapRace},
-		{"Attachments", attachments}, {"Holds", holds}, {"Beside", beside}, {"Posted", posted}, {"OpenAttachments", openAttachments},
+		{"Attachments", attachments}, {"Holds", holds}, {"Beside", beside}, {"Posted", posted}, {"OpenAttachments", openAttachments}, {"AttachmentSignals", attachmentSignals},
 		{"Workers", workers}, {"Assigned", assigned}, {"Sessions", sessions}, {"DroppedCredential", droppedCredential}, {"Withdrawn", withdrawn},
 		{"Repos", repos}, {"Worktrees", worktrees}, {"Open worktrees", openWorktrees}, {"Terminals", terminals}, {"AttachedTo", attachedTo}, {"Outputs", outputs}, {"AgentPools", pools},
 		{"Mailboxes", mailboxes}, {"Append", appendMail}, {"Batches", batches}, {"History", history},

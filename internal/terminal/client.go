@@ -17,6 +17,7 @@ type client struct {
 	net.Conn
 	hello Hello
 	stop  func() bool
+	wrote func(total int64) // told of each answer to watch while it waits; nil for nobody
 }
 
 // connect opens the endpoint that the terminal's spec names.
@@ -77,6 +78,10 @@ func (c *client) untilExit() error {
 		switch ev.Op {
 		case evExited:
 			return nil
+		case opWatch:
+			if c.wrote != nil {
+				c.wrote(ev.Total)
+			}
 		case evError:
 			return fmt.Errorf("the supervisor failed: %s", ev.Error)
 		}

@@ -38,6 +38,11 @@ func (m *Manager) Observe(ctx context.Context, inc hub.Incarnation) (hub.Process
 // nothing proves that: then it is unverifiable. It costs one connection and
 // does not poll. The error is that of ctx, or of a record that cannot be read.
 func (m *Manager) Wait(ctx context.Context, inc hub.Incarnation) (hub.ProcessState, error) {
+	return m.wait(ctx, inc, func(*client, string) {})
+}
+
+// wait is Wait; begun is told of the connection that it waits on.
+func (m *Manager) wait(ctx context.Context, inc hub.Incarnation, begun func(c *client, dir string)) (hub.ProcessState, error) {
 	dir, err := m.dir(inc.Terminal)
 	if err != nil {
 		return unverifiable, err
@@ -53,6 +58,7 @@ func (m *Manager) Wait(ctx context.Context, inc hub.Incarnation) (hub.ProcessSta
 	if !c.hello.proves(inc) {
 		return unverifiable, nil
 	}
+	begun(c, dir)
 	// However it ends: the record decides, or the processes do.
 	_ = c.untilExit()
 	return m.orphaned(ctx, dir, inc, leaveLimit)

@@ -28,7 +28,7 @@ func (s *Service) AgentEvent(ctx context.Context, p hub.Principal, id hub.Dispat
 		return "", err
 	}
 	waits := hub.WaitingFor(a.Agent.Waiting, e.Kind)
-	s.beats.note(attempt{a.Home, a.Dispatch}, beat{Heartbeat{WaitingFor: waits}, hub.MicrosOf(time.Now())})
+	s.noteBeat(a, beat{Heartbeat{WaitingFor: waits}, hub.MicrosOf(time.Now())})
 	err = s.Store.Update(ctx, store.Settle, func(tx store.Tx) error { return dispatch.Heard(tx, p, id, provider, e) })
 	return e.Kind, err
 }

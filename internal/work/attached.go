@@ -25,6 +25,8 @@ type DispatchInput struct {
 	NoWait    bool
 	TimeoutMS int64
 	Session   string
+	// LivenessSecs is as in hub.StartSpec.
+	LivenessSecs int64
 }
 
 // Dispatch gives the Task to a worker or terminal that there is. It returns when
@@ -36,6 +38,7 @@ func (s *Service) Dispatch(ctx context.Context, r receipt.Request, in DispatchIn
 	case kind == "terminal" && name != "":
 		return s.DispatchTerminal(ctx, r, TerminalDispatch{
 			Task: in.Task, Terminal: hub.TerminalID(name), RetryOf: in.RetryOf, Inject: in.Inject, DryRun: in.DryRun, Quiet: in.Quiet, TimeoutMS: in.TimeoutMS,
+			LivenessSecs: in.LivenessSecs,
 		})
 	case kind != "worker" || name == "":
 		return hub.Receipt{}, hub.Invalid("to", "must be worker:NAME, worker:NAME@PEER or terminal:ID")
@@ -49,7 +52,7 @@ func (s *Service) toWorker(ctx context.Context, r receipt.Request, in DispatchIn
 	worker, peer, _ := strings.Cut(name, "@")
 	start := StartInput{
 		Task: in.Task, On: peer, RetryOf: in.RetryOf, Quiet: in.Quiet, NoWait: in.NoWait,
-		Spec: hub.StartSpec{Worker: worker, Session: in.Session, TimeoutMS: in.TimeoutMS},
+		Spec: hub.StartSpec{Worker: worker, Session: in.Session, TimeoutMS: in.TimeoutMS, LivenessSecs: in.LivenessSecs},
 	}
 	if err := start.Spec.Check(peer != ""); err != nil {
 		return hub.Receipt{}, err

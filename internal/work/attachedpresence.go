@@ -30,7 +30,7 @@ type WorkerPresence struct {
 // it names; it returns those that have not ended.
 func (s *Service) Present(ctx context.Context, p hub.Principal, in WorkerPresence) (at hub.Micros, live []hub.DispatchID, err error) {
 	switch {
-	case len(in.Usage) > MaxUsageBytes:
+	case len(in.Usage) > hub.MaxUsageBytes:
 		return 0, nil, &hub.Error{Code: hub.CodeTooLarge, Field: "usage", Message: "usage: at most 4 KiB are taken"}
 	case len(in.Dispatches) > MaxPresent:
 		return 0, nil, hub.Invalid("dispatches", "at most %d are taken", MaxPresent)
@@ -40,6 +40,7 @@ func (s *Service) Present(ctx context.Context, p hub.Principal, in WorkerPresenc
 	}
 	now := time.Now()
 	s.workers.note(hub.WorkerID(p.ID), seen{WorkerPresence: in, at: now})
+	s.board.heardWorker(hub.WorkerID(p.ID), true)
 	return hub.MicrosOf(now), live, nil
 }
 

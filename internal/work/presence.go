@@ -11,9 +11,6 @@ import (
 	"github.com/wavehub/wavehub/internal/store"
 )
 
-// MaxUsageBytes bounds the usage of a heartbeat.
-const MaxUsageBytes = 4 << 10
-
 // Heartbeat is a worker's own word that it lives. It is state, not mail (design
 // page 4.6): the last one counts, it is kept in memory, and nothing follows from
 // it but what worker show says.
@@ -25,7 +22,7 @@ type Heartbeat struct {
 // Heartbeat notes that the worker of a Dispatch lives. Only its own capability
 // may, and only while it has not ended.
 func (s *Service) Heartbeat(ctx context.Context, p hub.Principal, id hub.DispatchID, in Heartbeat) (at hub.Micros, err error) {
-	if len(in.Usage) > MaxUsageBytes {
+	if len(in.Usage) > hub.MaxUsageBytes {
 		return 0, &hub.Error{Code: hub.CodeTooLarge, Field: "usage", Message: "usage: at most 4 KiB are taken"}
 	}
 	if in.WaitingFor == "" {
@@ -40,8 +37,14 @@ func (s *Service) Heartbeat(ctx context.Context, p hub.Principal, id hub.Dispatc
 		return 0, err
 	}
 	at = hub.MicrosOf(time.Now())
-	s.beats.note(attempt{a.Home, a.Dispatch}, beat{in, at})
+	s.noteBeat(a, beat{in, at})
 	return at, nil
+}
+
+func (s *Service) noteBeat(a hub.Attachment, b beat) {
+	who := attempt{a.Home, a.Dispatch}
+	s.beats.note(who, b)
+	s.board.heard(who)
 }
 
 // beat is the last heartbeat of a worker.

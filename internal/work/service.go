@@ -21,6 +21,10 @@ type Terminals interface {
 	// Wait blocks until the process is proven gone, or can no longer be
 	// verified.
 	Wait(context.Context, hub.Incarnation) (hub.ProcessState, error)
+	// Attend is Wait that tells of signs of life: once when the process is proven,
+	// then each time that it wrote something after again was called. at is when it
+	// wrote last, 0 unknown.
+	Attend(ctx context.Context, in hub.Incarnation, sign func(at hub.Micros, again func())) (hub.ProcessState, error)
 	Stop(ctx context.Context, in hub.Incarnation, grace time.Duration) (hub.StopProof, error)
 	Tail(ctx context.Context, id hub.TerminalID, maxBytes int) (hub.OutputTail, error)
 	// Remove forgets a terminal whose process is proven to have ended, or never
@@ -226,9 +230,11 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Bus wakes the loop that carries fences out.
+// Bus tells what has been committed.
 type Bus interface {
 	Subscribe(topic, key string) (woken <-chan struct{}, cancel func())
+	// Gather keeps the keys that are published until they are taken.
+	Gather(topic string) (woken <-chan struct{}, take func() []string, cancel func())
 }
 
 // Service is the effects' use-cases. Its methods are safe for concurrent use.
@@ -236,16 +242,23 @@ type Service struct {
 	Config
 	hands    hands[attempt]
 	typing   hands[hub.TerminalID] // at most one sequence of input at a time
-	attended attended
+	attended attended[hub.TerminalID]
+	pursued  attended[attempt] // starts whose outcome somebody finds out
 	beats    beats
 	workers  presences
+	board    *board                // of the Dispatches that this hub owns
+	hearsay  hearsay               // of those that peers own for it
 	looks    hands[attempt]        // who looks into a held report
 	looked   chan struct{}         // a hint that one of them has ended
 	trees    hands[hub.WorktreeID] // of worktrees that are being made or removed
 }
 
 // New makes a Service; it starts nothing.
-func New(c Config) *Service { return &Service{Config: c, looked: make(chan struct{}, 1)} }
+func New(c Config) *Service {
+	s := &Service{Config: c, looked: make(chan struct{}, 1)}
+	s.board = newBoard(s.beats.of, s.workers.of)
+	return s
+}
 
 // attempt names an attachment.
 type attempt struct {

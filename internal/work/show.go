@@ -81,13 +81,14 @@ func (s *Service) settled(ctx context.Context, a hub.Attachment) (hub.Attachment
 // observe is the owner's present word on a worker, and the worker's own.
 func (s *Service) observe(ctx context.Context, a hub.Attachment) (hub.Observation, error) {
 	if a.Attached() {
-		return s.observeAttached(a)
+		obs, err := s.observeAttached(a)
+		return s.vouched(a, obs), err
 	}
 	obs, err := s.look(ctx, a)
 	if err != nil {
 		return obs, err
 	}
-	obs = s.present(a, obs)
+	obs = s.vouched(a, s.present(a, obs))
 	h, _, open, err := s.held(ctx, attempt{a.Home, a.Dispatch})
 	if open && !h.Fenced() {
 		obs.WaitingFor = "verification"
@@ -168,83 +169,18 @@ func (s *Service) inspect(ctx context.Context, d hub.Dispatch) (hub.Observation,
 		shown, err = s.Remote.Show(ctx, d.Server.PeerID, d.ID)
 	}
 	if err != nil {
-		return hub.Observation{Link: s.link(d), Process: hub.Unverifiable, Attachment: "unknown", LastError: err.Error()}, nil
+		obs := s.remembered(d)
+		obs.LastError = err.Error()
+		return obs, nil
 	}
 	obs := shown.Observation
-	obs.Link = "up"
+	obs.Link, obs.LinkAt = "up", 0
+	if s.LinkUp(d.Server.PeerID) {
+		obs.LinkAt, _, _ = s.hearsay.about(d.Server.PeerID, d.ID)
+	}
+	obs.ProcessAt, obs.LastProcess = hub.MicrosOf(time.Now()), obs.Process
 	return obs, s.reconcile(ctx, d, shown)
 }
-
-func (s *Service) link(d hub.Dispatch) string {
-	if s.LinkUp(d.Server.PeerID) {
-		return "up"
-	}
-	return "down"
-}
-
-// reconcile applies an owner's proof of a start whose receipt is unknown, also
-// when a report has settled the Dispatch meanwhile. An absent attachment proves
-// nothing: the request may still arrive.
-func (s *Service) reconcile(ctx context.Context, d hub.Dispatch, shown hub.PeerShow) error {
-	if !shown.Attached || shown.Receipt.Dispatch != d.ID {
-		return nil
-	}
-	if err := s.hearSetup(ctx, d, shown.Receipt.Setup); err != nil {
-		return err
-	}
-	if eventOf(shown.Receipt) == hub.EvStartLost {
-		return nil
-	}
-	var begun hub.Receipt
-	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
-		begun, err = rx.StartReceipt(d.ID)
-		return err
-	})
-	if err != nil || begun.State != hub.StartOutcomeUnknown {
-		return err
-	}
-	_, err = s.endRemote(ctx, d, begun, shown.Receipt, nil, sending{})
-	return err
-}
-
-// hearSetup records the end of a setup that its owner shows.
-func (s *Service) hearSetup(ctx context.Context, d hub.Dispatch, setup hub.SetupReport) error {
-	if !setup.Over() {
-		return nil
-	}
-	var known hub.Receipt
-	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
-		known, err = rx.StartReceipt(d.ID)
-		return err
-	})
-	if err != nil || known.Setup.Over() {
-		return err
-	}
-	return s.Store.Update(ctx, store.Import, func(tx store.Tx) error { return dispatch.HearSetup(tx, d.ID, setup) })
-}
-
-// Reconcile inspects every Dispatch of a peer whose state is unknown; it is
-// called when the link comes up.
-func (s *Service) Reconcile(ctx context.Context, peer hub.PeerID) error {
-	var unknown []hub.Dispatch
-	err := s.Store.View(ctx, func(rx store.Rx) error {
-		ds, _, err := rx.DispatchList(store.DispatchFilter{Peer: peer, Live: true}, store.Page{Limit: maxReconcile})
-		for _, d := range ds {
-			if d.State == hub.StartUnknown {
-				unknown = append(unknown, d)
-			}
-		}
-		return err
-	})
-	for _, d := range unknown {
-		if err == nil {
-			_, err = s.inspect(ctx, d)
-		}
-	}
-	return err
-}
-
-const maxReconcile = 10_000
 
 // List reads Dispatches, newest first.
 func (s *Service) List(ctx context.Context, f store.DispatchFilter, p store.Page) (ds []hub.Dispatch, next int64, err error) {

@@ -104,6 +104,7 @@ func (s *Service) performStop(ctx context.Context, key hub.RequestID, in StopInp
 	}
 	out := stopResult(d, d.State.Final() && d.State != hub.Stopped)
 	out.Action, out.LastError, out.Mutation = ev.Action, ev.LastError, begun.Mutation
+	started.Residuals = append(started.Residuals[:len(started.Residuals):len(started.Residuals)], onServer(ev.Residuals, d.Server.Name)...)
 	out.Residuals = leftOver(started, d)
 	if !ev.Proved {
 		out.NextCommands = inspectCommands(d.ID)

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
@@ -47,6 +48,7 @@ func (s *Service) follow(ctx context.Context, a hub.Attachment) error {
 		return err
 	}
 	f := &follower{s: s, a: a, stream: stream}
+	f.prove(ctx)
 	for {
 		if err := f.read(ctx); err != nil || f.done {
 			return err
@@ -58,6 +60,15 @@ func (s *Service) follow(ctx context.Context, a hub.Attachment) error {
 		if total <= f.at {
 			return f.end(ctx)
 		}
+		s.board.proved(a.Process.Terminal, hub.MicrosOf(time.Now()))
+	}
+}
+
+// prove has a worker that writes nothing yet be known to live. Not being able to
+// look proves nothing.
+func (f *follower) prove(ctx context.Context) {
+	if st, err := f.s.Terminals.Observe(ctx, *f.a.Process); err == nil && st.Liveness == hub.Live {
+		f.s.board.proved(f.a.Process.Terminal, st.LastOutputAt)
 	}
 }
 

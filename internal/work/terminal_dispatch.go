@@ -18,6 +18,8 @@ type TerminalDispatch struct {
 	DryRun    bool // check everything, change nothing
 	Quiet     bool
 	TimeoutMS int64
+	// LivenessSecs is as in hub.StartSpec.
+	LivenessSecs int64
 }
 
 // DispatchTerminal attaches the Task to an existing terminal: ready once the
@@ -26,6 +28,9 @@ type TerminalDispatch struct {
 func (s *Service) DispatchTerminal(ctx context.Context, r receipt.Request, in TerminalDispatch) (hub.Receipt, error) {
 	if in.TimeoutMS < 0 || in.TimeoutMS > MaxWaitTime.Milliseconds() {
 		return hub.Receipt{}, hub.Invalid("timeout_ms", "must be 0 to %d", MaxWaitTime.Milliseconds())
+	}
+	if err := (hub.StartSpec{LivenessSecs: in.LivenessSecs}).CheckLiveness(); err != nil {
+		return hub.Receipt{}, err
 	}
 	if in.DryRun {
 		return s.rehearse(ctx, in)
@@ -92,7 +97,7 @@ func (s *Service) placeOf(ctx context.Context, in TerminalDispatch) (p place, er
 			return err
 		}
 		p = place{
-			spec:     hub.StartSpec{Worktree: "path:" + t.Dir, Terminal: t.ID, TimeoutMS: in.TimeoutMS},
+			spec:     hub.StartSpec{Worktree: "path:" + t.Dir, Terminal: t.ID, TimeoutMS: in.TimeoutMS, LivenessSecs: in.LivenessSecs},
 			worktree: hub.Worktree{ID: t.Worktree}, dir: t.Dir, agent: "report", setup: notApplicable, terminal: t, silent: !in.Inject,
 		}
 		if t.Worktree != "" {

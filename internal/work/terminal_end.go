@@ -12,28 +12,29 @@ import (
 	"github.com/wavehub/wavehub/internal/store"
 )
 
-// attended are the terminals whose process somebody watches, so that nobody
-// does twice. Safe for concurrent use; the zero value is ready.
-type attended struct {
+// attended are those that somebody looks after, such as the terminals whose process
+// is watched, so that nobody does twice. Safe for concurrent use; the zero value is
+// ready.
+type attended[K comparable] struct {
 	mu  sync.Mutex
-	ids map[hub.TerminalID]bool // guarded by mu
+	ids map[K]bool // guarded by mu
 }
 
-// take reports whether the caller has to watch the terminal.
-func (a *attended) take(id hub.TerminalID) bool {
+// take reports whether the caller has to look after it.
+func (a *attended[K]) take(id K) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ids[id] {
 		return false
 	}
 	if a.ids == nil {
-		a.ids = map[hub.TerminalID]bool{}
+		a.ids = map[K]bool{}
 	}
 	a.ids[id] = true
 	return true
 }
 
-func (a *attended) drop(id hub.TerminalID) {
+func (a *attended[K]) drop(id K) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.ids, id)
@@ -47,6 +48,7 @@ func (s *Service) attend(in hub.Incarnation) {
 	}
 	ok := s.Spawn(func(ctx context.Context) {
 		defer s.attended.drop(in.Terminal)
+		defer s.board.unwatched(in.Terminal)
 		var pause patience
 		for {
 			done, err := s.awaitExit(ctx, in)
@@ -73,8 +75,11 @@ func (s *Service) awaitExit(ctx context.Context, in hub.Incarnation) (done bool,
 	if err := s.followStreams(ctx, in); err != nil && ctx.Err() == nil {
 		s.Log.Error("reading a worker's structured output", "terminal_id", in.Terminal, "error", err)
 	}
-	st, err := s.Terminals.Wait(ctx, in)
+	st, err := s.Terminals.Attend(ctx, in, s.signsOf(in))
 	if err != nil || st.Liveness != hub.Exited {
+		if ctx.Err() == nil { // a hub that stops has lost sight of nothing
+			s.board.unproven(in.Terminal)
+		}
 		return false, err
 	}
 	err = s.commitExit(ctx, in, st)

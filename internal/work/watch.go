@@ -38,7 +38,12 @@ const resultBytes = 16 << 10
 // pursue looks again, ever less often, at a start whose outcome is open, until
 // its receipt says what became of it. home is as in Attachment.
 func (s *Service) pursue(home hub.PeerID, id hub.DispatchID) {
-	s.Spawn(func(ctx context.Context) {
+	who := attempt{home, id}
+	if !s.pursued.take(who) {
+		return
+	}
+	ok := s.Spawn(func(ctx context.Context) {
+		defer s.pursued.drop(who)
 		var pause patience
 		for pause.wait(ctx) {
 			open, err := s.lookAgain(ctx, home, id)
@@ -50,6 +55,9 @@ func (s *Service) pursue(home hub.PeerID, id hub.DispatchID) {
 			}
 		}
 	})
+	if !ok {
+		s.pursued.drop(who)
+	}
 }
 
 // lookAgain reports whether the outcome of a start is still open.

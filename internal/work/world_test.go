@@ -233,6 +233,13 @@ func (ts *terminals) Wait(ctx context.Context, in hub.Incarnation) (hub.ProcessS
 	}
 }
 
+func (ts *terminals) Attend(ctx context.Context, in hub.Incarnation, sign func(hub.Micros, func())) (hub.ProcessState, error) {
+	if st, err := ts.Observe(ctx, in); err == nil && st.Liveness == hub.Live {
+		sign(0, func() {})
+	}
+	return ts.Wait(ctx, in)
+}
+
 func (ts *terminals) Stop(ctx context.Context, in hub.Incarnation, _ time.Duration) (hub.StopProof, error) {
 	p, ok := ts.find(in.Terminal)
 	if !ok {

@@ -56,11 +56,13 @@ func (r *reader) frame(k Kind) (Frame, error) {
 	case KindCredit:
 		return Credit{r.number()}, nil
 	case KindPing:
-		return Ping{r.number()}, nil
+		return Ping{r.number(), r.number()}, nil
 	case KindPong:
 		return Pong{r.number()}, nil
 	case KindGoodbye:
 		return Goodbye{Code: r.text(), Text: r.text()}, nil
+	case KindPresence:
+		return Presence{r.number(), list(r, workerFixed, MaxWorkers, (*reader).presence)}, nil
 	}
 	return nil, fmt.Errorf("%w: %d", ErrKind, k)
 }
@@ -68,6 +70,7 @@ func (r *reader) frame(k Kind) (Frame, error) {
 // Least sizes of list entries; they bound what a count can make Decode allot.
 const (
 	wantFixed    = 2 + 8
+	featureFixed = 2
 	ackFixed     = 2 + 8 + 2 + 4
 	verdictFixed = 8 + 2 + 2
 )
@@ -148,7 +151,7 @@ func (r *reader) hello() Hello {
 		StoreID: r.text(), Epoch: r.number(), Nonce: r.text(), Contract: r.text(),
 		Feed:   hub.FeedState{StoreID: r.text(), Epoch: r.number(), Position: r.number()},
 		Next:   list(r, wantFixed, MaxWants, (*reader).want),
-		Credit: r.number(),
+		Credit: r.number(), Features: list(r, featureFixed, MaxFeatures, (*reader).text),
 	}
 }
 
@@ -184,4 +187,20 @@ func (r *reader) verdict() hub.ItemVerdict {
 
 func (r *reader) want() hub.Want {
 	return hub.Want{Dispatch: hub.DispatchID(r.text()), Seq: r.number()}
+}
+
+func (r *reader) presence() hub.Presence {
+	p := hub.Presence{
+		Dispatch: hub.DispatchID(r.text()), Process: hub.Liveness(r.text()),
+		LastOutputAt: hub.Micros(r.number()), LastReportAt: hub.Micros(r.number()), WaitingFor: r.text(),
+	}
+	flags := r.number()
+	if flags >= flagsEnd {
+		r.fail("flags of a presence")
+	}
+	p.Lost, p.Ended = flags&flagLost != 0, flags&flagEnded != 0
+	if usage := r.text(); usage != "" {
+		p.Usage = []byte(usage)
+	}
+	return p
 }

@@ -63,6 +63,10 @@ func (f Hello) put(w *writer) {
 	w.number(f.Feed.Position)
 	putWants(w, f.Next)
 	w.number(f.Credit)
+	w.count(len(f.Features), MaxFeatures)
+	for _, x := range f.Features {
+		w.text(x)
+	}
 }
 
 func (f Items) put(w *writer) {
@@ -117,6 +121,38 @@ func putWants(w *writer, wants []hub.Want) {
 }
 
 func (f Credit) put(w *writer)  { w.number(f.Bytes) }
-func (f Ping) put(w *writer)    { w.number(f.IntervalMS) }
+func (f Ping) put(w *writer)    { w.number(f.IntervalMS); w.number(f.PresenceSeq) }
 func (f Pong) put(w *writer)    { w.number(f.IntervalMS) }
 func (f Goodbye) put(w *writer) { w.text(f.Code); w.text(f.Text) }
+
+func (f Presence) put(w *writer) {
+	w.number(f.Seq)
+	w.count(len(f.Workers), MaxWorkers)
+	for _, p := range f.Workers {
+		putPresence(w, p)
+	}
+}
+
+// The flags of a presence.
+const (
+	flagLost = 1 << iota
+	flagEnded
+	flagsEnd
+)
+
+func putPresence(w *writer, p hub.Presence) {
+	w.text(string(p.Dispatch))
+	w.text(string(p.Process))
+	w.number(int64(p.LastOutputAt))
+	w.number(int64(p.LastReportAt))
+	w.text(p.WaitingFor)
+	flags := int64(0)
+	if p.Lost {
+		flags |= flagLost
+	}
+	if p.Ended {
+		flags |= flagEnded
+	}
+	w.number(flags)
+	w.text(string(p.Usage))
+}

@@ -17,6 +17,8 @@ const (
 	MaxVerdicts = 4096 // per Ack
 	MaxWants    = 4096
 	MaxText     = 4096 // bytes of one text
+	MaxFeatures = 64
+	MaxWorkers  = 4096 // per Presence
 )
 
 // Errors of Encode and Decode.
@@ -41,6 +43,7 @@ const (
 	KindPing
 	KindPong
 	KindGoodbye
+	KindPresence
 )
 
 // Frame is one of the types of this package that Kind names.
@@ -58,6 +61,7 @@ type Hello struct {
 	Feed     hub.FeedState // how far the sender has come with the receiver's log
 	Next     []hub.Want    // where a Dispatch's next sequence is not what Feed implies
 	Credit   int64         // bytes of items the sender of the hello takes
+	Features []string      // what it can do beyond the contract; both must, to use one
 }
 
 // Items carries committed items, of any Dispatches, in the order sent.
@@ -72,11 +76,21 @@ type Wants struct{ Wants []hub.Want }
 // Credit grants Bytes more of items, counted by ItemSize.
 type Credit struct{ Bytes int64 }
 
-// Ping says that its sender lives and when it pings next.
-type Ping struct{ IntervalMS int64 }
+// Ping says that its sender lives and when it pings next. PresenceSeq vouches
+// that what the Presence frames up to this one said is so still, and that there
+// are no more; 0 vouches for nothing.
+type Ping struct{ IntervalMS, PresenceSeq int64 }
 
 // Pong answers a Ping.
 type Pong struct{ IntervalMS int64 }
+
+// Presence says how workers are, each in its latest state. Seq counts the
+// Presence frames of a session from 1. The first of a session replaces all that
+// was said before it; each later one, what it names.
+type Presence struct {
+	Seq     int64
+	Workers []hub.Presence
+}
 
 // Goodbye is the last frame of a session: an error code and a sentence.
 type Goodbye struct{ Code, Text string }
@@ -105,17 +119,27 @@ func (Pong) Kind() Kind { return KindPong }
 // Kind names the frame's type.
 func (Goodbye) Kind() Kind { return KindGoodbye }
 
+// Kind names the frame's type.
+func (Presence) Kind() Kind { return KindPresence }
+
 const (
 	headerSize = 2
 	countSize  = 4
 	// itemFixed is all of an item but its texts and payload.
 	itemFixed = 8 + 8 + 3*2 + 4 + 32
+	// workerFixed is all of a worker's presence but its texts and usage.
+	workerFixed = 2*8 + 4*2 + 8
 )
 
 // ItemSize is the number of bytes that an item takes in a frame; credit is
 // counted in it.
 func ItemSize(it hub.Item) int {
 	return itemFixed + len(it.Dispatch) + len(it.ID) + len(it.Kind) + len(it.Payload)
+}
+
+// PresenceSize is the number of bytes that one worker takes in a frame.
+func PresenceSize(p hub.Presence) int {
+	return workerFixed + len(p.Dispatch) + len(p.Process) + len(p.WaitingFor) + len(p.Usage)
 }
 
 // ItemsRoom is how many bytes of items, by ItemSize, one Items frame holds.

@@ -15,7 +15,7 @@ import (
 func samples() []Frame {
 	return []Frame{
 		Hello{StoreID: "s", Epoch: 2, Nonce: "n", Contract: hub.ContractFederation, Credit: 1 << 20,
-			Feed: hub.FeedState{StoreID: "t", Epoch: 1, Position: 9}, Next: []hub.Want{{Dispatch: "dispatch_a", Seq: 3}}},
+			Feed: hub.FeedState{StoreID: "t", Epoch: 1, Position: 9}, Next: []hub.Want{{Dispatch: "dispatch_a", Seq: 3}}, Features: []string{hub.FeaturePresence}},
 		Items{[]hub.Item{
 			{Pos: 1, Seq: 1, Dispatch: "dispatch_a", ID: "msg_a", Kind: hub.ItemMessage, Payload: []byte(`{"a":1}`)},
 			{Pos: 2, Seq: 1, Dispatch: "dispatch_b", ID: "msg_b", Kind: hub.ItemExit, Payload: []byte{}},
@@ -23,7 +23,11 @@ func samples() []Frame {
 		Acks{[]hub.Ack{{Dispatch: "dispatch_a", Seq: 4, Verdicts: []hub.ItemVerdict{{Seq: 4, Verdict: "accepted", Reason: "r"}}},
 			{Dispatch: "dispatch_b", Parked: "unknown_dispatch"}}},
 		Wants{[]hub.Want{{Dispatch: "dispatch_a", Seq: 7}}},
-		Credit{1000}, Ping{15000}, Pong{15000}, Goodbye{"peer_revoked", "removed"},
+		Credit{1000}, Ping{15000, 3}, Pong{15000}, Goodbye{"peer_revoked", "removed"},
+		Presence{3, []hub.Presence{
+			{Dispatch: "dispatch_a", Process: hub.Live, LastOutputAt: 5, LastReportAt: 6, WaitingFor: "none", Usage: []byte(`{"a":1}`)},
+			{Dispatch: "dispatch_b", Process: hub.Unverifiable, Lost: true}, {Dispatch: "dispatch_c", Process: hub.Exited, Ended: true},
+		}},
 	}
 }
 
@@ -63,6 +67,8 @@ func TestTypedErrors(t *testing.T) {
 	items := encode(t, samples()[1])
 	damaged := bytes.Clone(items)
 	damaged[bytes.Index(damaged, []byte(`{"a":1}`))] ^= 1
+	flagged := encode(t, Presence{1, []hub.Presence{{}}})
+	flagged[len(flagged)-3] = flagsEnd
 	huge := []byte{Version, byte(KindWants), 0xff, 0xff, 0xff, 0xff}
 	for name, c := range map[string]struct {
 		raw  []byte
@@ -74,6 +80,7 @@ func TestTypedErrors(t *testing.T) {
 		"giant":    {make([]byte, MaxFrame+1), ErrTooLarge},
 		"digest":   {damaged, ErrDigest},
 		"count":    {huge, ErrMalformed},
+		"flags":    {flagged, ErrMalformed},
 		"negative": {[]byte{Version, byte(KindCredit), 0xff, 0, 0, 0, 0, 0, 0, 0}, ErrMalformed},
 		"utf8":     {[]byte{Version, byte(KindGoodbye), 0, 1, 0xff, 0, 0}, ErrMalformed},
 	} {
@@ -85,10 +92,12 @@ func TestTypedErrors(t *testing.T) {
 
 func TestEncodeKeepsTheLimits(t *testing.T) {
 	for name, f := range map[string]Frame{
-		"text":    Goodbye{Text: strings.Repeat("x", MaxText+1)},
-		"utf8":    Goodbye{Text: "\xff"},
-		"items":   Items{make([]hub.Item, MaxItems+1)},
-		"payload": Items{[]hub.Item{{Payload: make([]byte, MaxFrame)}}},
+		"text":     Goodbye{Text: strings.Repeat("x", MaxText+1)},
+		"utf8":     Goodbye{Text: "\xff"},
+		"items":    Items{make([]hub.Item, MaxItems+1)},
+		"workers":  Presence{1, make([]hub.Presence, MaxWorkers+1)},
+		"features": Hello{Features: make([]string, MaxFeatures+1)},
+		"payload":  Items{[]hub.Item{{Payload: make([]byte, MaxFrame)}}},
 	} {
 		if b, err := Encode([]byte("kept"), f); err == nil || string(b) != "kept" {
 			t.Errorf("%s: %v, %d bytes", name, err, len(b))
@@ -96,6 +105,14 @@ func TestEncodeKeepsTheLimits(t *testing.T) {
 	}
 	fit := hub.Item{Dispatch: "d", ID: "m", Kind: "k"}
 	fit.Payload = make([]byte, ItemsRoom-ItemSize(fit))
+	one := samples()[8].(Presence)
+	size := headerSize + 8 + countSize
+	for _, p := range one.Workers {
+		size += PresenceSize(p)
+	}
+	if len(encode(t, one)) != size {
+		t.Error("PresenceSize disagrees with the encoding")
+	}
 	if len(encode(t, Items{[]hub.Item{fit}})) != MaxFrame {
 		t.Error("ItemSize and ItemsRoom disagree with the encoding")
 	}
