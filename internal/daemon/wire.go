@@ -88,7 +88,7 @@ func (x *hubParts) wireFederation(context.Context) error {
 	once := nonce()
 	peers, err := peer.New(peer.Config{
 		Store: x.store, Gate: x.gate, Identity: x.home.identity, TokenKey: x.home.tokenKey, Name: x.cfg.Name,
-		Nonce: once, Version: x.build.Version, Addresses: x.addresses,
+		Nonce: once, Version: x.build.Version, Features: hub.Features(), Addresses: x.addresses,
 	})
 	if err != nil {
 		return err
@@ -191,13 +191,13 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 		CursorKey: keystore.Derive(x.home.tokenKey, "cursor", "", 1, 32),
 		Hub: server.Info{
 			HubID: id.HubID, Name: x.cfg.Name, Version: x.build.Version, URL: x.url, Fingerprint: id.Fingerprint,
-			StoreID: x.storeID, StoreEpoch: x.epoch, Features: []string{hub.ContractFederation}, StartedAt: hub.MicrosOf(time.Now()),
+			StoreID: x.storeID, StoreEpoch: x.epoch, Features: append([]string{hub.ContractFederation}, hub.Features()...), StartedAt: hub.MicrosOf(time.Now()),
 		},
 		Hosts: x.hosts(), APIRemote: x.cfg.APIRemote,
 		APITLS:  &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
 		PeerTLS: x.fed.tls(ctx, x.home),
 		Metrics: x.meter, Log: x.log,
-		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
+		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello, Forward: x.forward,
 	})
 	return err
 }

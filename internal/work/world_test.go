@@ -396,4 +396,5 @@ func (authority) WriteFile(hub.Attachment, string) (string, error) {
 	return "/private/dispatch.json", nil
 }
 func (authority) Private(hub.TerminalID) (string, error) { return "/private", nil }
+func (authority) File(hub.TerminalID) (string, error)    { return "/private/none.json", nil }
 func (authority) Open(hub.TerminalID) (string, error)    { return "/private/dispatch.json", nil }
