@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,11 +16,10 @@ import (
 // estate is a hub with places in and out of a peer's grant, which is /x.
 type estate struct {
 	*world
-	peer             hub.Peer
-	inside, outside  hub.Repo
-	near, far        hub.Worktree // of these repositories
-	theirs, foreign  hub.Terminal // of this hub: in a granted folder, and in none
-	named, elsewhere hub.DispatchID
+	peer            hub.Peer
+	inside, outside hub.Repo
+	near, far       hub.Worktree // of these repositories
+	theirs, foreign hub.Terminal // of this hub: in a granted folder, and in none
 }
 
 func newEstate(t *testing.T) estate {
@@ -43,24 +43,17 @@ func newEstate(t *testing.T) estate {
 	e.theirs.Dispatch = hub.NewDispatchID()
 	w.update(func(tx store.Tx) (err error) {
 		for _, r := range []hub.Repo{e.inside, e.outside} {
-			err = errorsJoin(err, tx.PutRepo(r))
+			err = errors.Join(err, tx.PutRepo(r))
 		}
 		for _, x := range []hub.Worktree{e.near, e.far, child} {
-			err = errorsJoin(err, tx.PutWorktree(x))
+			err = errors.Join(err, tx.PutWorktree(x))
 		}
 		for _, x := range []hub.Terminal{e.theirs, e.foreign, terminal("/data/near", e.near.ID), terminal("/data/far", e.far.ID)} {
-			err = errorsJoin(err, tx.PutTerminal(x))
+			err = errors.Join(err, tx.PutTerminal(x))
 		}
 		return err
 	})
 	return e
-}
-
-func errorsJoin(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func (e estate) see(status int, path string) response {
@@ -159,7 +152,7 @@ func TestPagesOfPeersAreFull(t *testing.T) {
 			if i%3 == 0 {
 				path = fmt.Sprintf("/x/%d", i)
 			}
-			err = errorsJoin(err, tx.PutRepo(hub.Repo{ID: hub.NewRepoID(), Name: fmt.Sprintf("r%d", i), Path: path, Kind: hub.RepoFolder}))
+			err = errors.Join(err, tx.PutRepo(hub.Repo{ID: hub.NewRepoID(), Name: fmt.Sprintf("r%d", i), Path: path, Kind: hub.RepoFolder}))
 		}
 		return err
 	})
@@ -276,7 +269,7 @@ func TestPeersUseTheTerminalsThatTheyMade(t *testing.T) {
 		e.update(func(tx store.Tx) error {
 			x, err := tx.Terminal(hub.TerminalID(id))
 			f(&x)
-			return errorsJoin(err, tx.SaveTerminal(x))
+			return errors.Join(err, tx.SaveTerminal(x))
 		})
 	}
 	change(func(x *hub.Terminal) { x.Dispatch, x.Home = hub.NewDispatchID(), e.peer.ID })
@@ -318,7 +311,7 @@ func TestPeersSeeTheirOwnDispatches(t *testing.T) {
 		mine := hub.Attachment{Home: e.peer.ID, Dispatch: hub.NewDispatchID(), Receipt: hub.Receipt{State: hub.StartReady}, Worker: worker.ID, Capability: hub.CapActive}
 		tomb := hub.Attachment{Home: e.peer.ID, Dispatch: hub.NewDispatchID(), Tombstone: true}
 		for _, a := range []hub.Attachment{other, mine, tomb} {
-			err = errorsJoin(err, tx.PutAttachment(a))
+			err = errors.Join(err, tx.PutAttachment(a))
 		}
 		return err
 	})
