@@ -25,6 +25,9 @@ type Config struct {
 	// Generation is that of an attached worker's loop, as Attach returned it: once
 	// another loop has attached, this one is refused. 0: whichever is the present.
 	Generation int64
+	// Hub is the name or id of a paired hub that the calls are for, "" for the one
+	// at URL, which sends them on. Only the operator's token reaches other hubs.
+	Hub string
 	// Timeout is how long the hub may stay silent beyond what a call was asked
 	// to wait; default 30 s. ConnectTimeout bounds connecting; default 5 s.
 	Timeout        time.Duration
@@ -77,6 +80,9 @@ func credentials(cfg Config) api.RequestEditorFn {
 		}
 		if cfg.Generation > 0 {
 			req.Header.Set("Wavehub-Generation", strconv.FormatInt(cfg.Generation, 10))
+		}
+		if cfg.Hub != "" {
+			req.Header.Set("Wavehub-Hub", cfg.Hub)
 		}
 		if cfg.Consumer != "" {
 			req.Header.Set("Wavehub-Consumer", cfg.Consumer.Reveal())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/work"
 	"github.com/wavehub/wavehub/openapi/api"
@@ -12,7 +13,11 @@ import (
 // ListAgents shows the configured launchers. There are few: the list is whole.
 func (s apiHandlers) ListAgents(w http.ResponseWriter, r *http.Request) {
 	as, err := s.cfg.Work.ListAgents(r.Context())
-	s.reply(w, r, http.StatusOK, api.AgentPage{Agents: each(as, agentOf)}, err)
+	show := agentOf
+	if callOf(r).principal.Kind == hub.PeerKey {
+		show = agentForPeer
+	}
+	s.reply(w, r, http.StatusOK, api.AgentPage{Agents: each(as, show)}, err)
 }
 
 // TestAgent runs an agent's version command and allows its starts again.

@@ -44,13 +44,17 @@ func (s apiHandlers) RegisterWorker(w http.ResponseWriter, r *http.Request, para
 // ListWorkers shows the identities, newest first.
 func (s apiHandlers) ListWorkers(w http.ResponseWriter, r *http.Request, params api.ListWorkersParams) {
 	page(s.Server, w, r, list{"workers"}, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		sight, err := work.SightOf(rx, callOf(r).principal)
+		if err != nil {
+			return nil, 0, err
+		}
 		ws, next, err := rx.WorkerList(p)
 		if err != nil {
 			return nil, 0, err
 		}
 		shown := make([]api.WorkerShown, len(ws))
 		for i, one := range ws {
-			if shown[i], err = s.workerShown(rx, one); err != nil {
+			if shown[i], err = s.workerShown(rx, sight, one); err != nil {
 				return nil, 0, err
 			}
 		}

@@ -25,7 +25,11 @@ func (s apiHandlers) AddRepo(w http.ResponseWriter, r *http.Request, params api.
 // ListRepos shows the registered repositories.
 func (s apiHandlers) ListRepos(w http.ResponseWriter, r *http.Request, params api.ListReposParams) {
 	page(s.Server, w, r, list{"repos"}, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
-		repos, next, err := rx.RepoList(p)
+		sight, err := work.SightOf(rx, callOf(r).principal)
+		if err != nil {
+			return nil, 0, err
+		}
+		repos, next, err := work.Visible(p, rx.RepoList, sight.Repo)
 		return func(c *string) any { return api.RepoPage{Repos: each(repos, repoOf), NextCursor: c} }, next, err
 	})
 }
@@ -33,20 +37,24 @@ func (s apiHandlers) ListRepos(w http.ResponseWriter, r *http.Request, params ap
 // ListWorktrees shows the worktrees that this hub made, or the one at a path.
 func (s apiHandlers) ListWorktrees(w http.ResponseWriter, r *http.Request, params api.ListWorktreesParams) {
 	if params.Path != "" {
-		found, err := s.cfg.Work.WorktreeAt(r.Context(), params.Path)
+		found, err := s.cfg.Work.WorktreeAt(r.Context(), callOf(r).principal, params.Path)
 		s.reply(w, r, http.StatusOK, api.WorktreePage{Worktrees: []api.Worktree{worktreeOf(found)}}, err)
 		return
 	}
 	l := list{"worktrees", params.Repo}
 	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		sight, err := work.SightOf(rx, callOf(r).principal)
+		if err != nil {
+			return nil, 0, err
+		}
 		var repo hub.Repo
 		if params.Repo != "" {
-			var err error
-			if repo, err = work.FindRepo(rx, params.Repo); err != nil {
+			if repo, err = sight.FindRepo(rx, params.Repo); err != nil {
 				return nil, 0, err
 			}
 		}
-		wts, next, err := rx.WorktreeList(repo.ID, p)
+		read := func(p store.Page) ([]hub.Worktree, int64, error) { return rx.WorktreeList(repo.ID, p) }
+		wts, next, err := work.Visible(p, read, sight.Worktree(rx))
 		return func(c *string) any { return api.WorktreePage{Worktrees: each(wts, worktreeOf), NextCursor: c} }, next, err
 	})
 }
@@ -72,7 +80,7 @@ func worktreeStatus(o hub.WorktreeReceipt) int {
 
 // GetWorktree shows one worktree and what it holds.
 func (s apiHandlers) GetWorktree(w http.ResponseWriter, r *http.Request, idOrName string) {
-	shown, err := s.cfg.Work.ShowWorktree(r.Context(), idOrName)
+	shown, err := s.cfg.Work.ShowWorktree(r.Context(), callOf(r).principal, idOrName)
 	s.reply(w, r, http.StatusOK, worktreeDetail(shown), err)
 }
 

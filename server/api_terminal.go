@@ -48,40 +48,53 @@ func (s apiHandlers) ListTerminals(w http.ResponseWriter, r *http.Request, param
 	}
 	f := store.TerminalFilter{Live: params.Live}
 	if params.Worktree != "" {
-		if f.Worktree, err = s.cfg.Work.WorktreeOf(r.Context(), params.Worktree); err != nil {
+		if f.Worktree, err = s.cfg.Work.WorktreeOf(r.Context(), callOf(r).principal, params.Worktree); err != nil {
 			s.fail(w, r, err)
 			return
 		}
 	}
-	ts, next, err := s.cfg.Work.ListTerminals(r.Context(), f, store.Page{Before: before, Limit: pageSize(params.Limit)})
+	ts, next, err := s.cfg.Work.ListTerminals(r.Context(), callOf(r).principal, f, store.Page{Before: before, Limit: pageSize(params.Limit)})
 	s.reply(w, r, http.StatusOK, api.TerminalPage{Terminals: each(ts, terminalOf), NextCursor: s.cursor(l, next)}, err)
 }
 
 // GetTerminal shows one terminal and what is known of its process.
 func (s apiHandlers) GetTerminal(w http.ResponseWriter, r *http.Request, id api.TerminalParam) {
-	shown, err := s.cfg.Work.ShowTerminal(r.Context(), hub.TerminalID(id))
+	shown, err := s.cfg.Work.ShowTerminal(r.Context(), callOf(r).principal, hub.TerminalID(id))
 	s.reply(w, r, http.StatusOK, terminalDetail(shown), err)
 }
 
 // ReadScreen renders the terminal.
 func (s apiHandlers) ReadScreen(w http.ResponseWriter, r *http.Request, id api.TerminalParam, params api.ReadScreenParams) {
-	screen, live, err := s.cfg.Work.ReadScreen(r.Context(), hub.TerminalID(id), params.Scrollback)
+	var screen hub.Screen
+	var live hub.Liveness
+	err := s.held(r.Context(), r, hub.TerminalID(id), func(ctx context.Context) (err error) {
+		screen, live, err = s.cfg.Work.ReadScreen(ctx, hub.TerminalID(id), params.Scrollback)
+		return err
+	})
 	s.reply(w, r, http.StatusOK, screenOf(id, screen, live), err)
 }
 
 // ReadTerminalOutput reads output as it was written, or waits for more of it.
 func (s apiHandlers) ReadTerminalOutput(w http.ResponseWriter, r *http.Request, id api.TerminalParam, params api.ReadTerminalOutputParams) {
-	s.waitFor(w, r, params.WaitMs, func(ctx context.Context, wait time.Duration) (any, error) {
-		out, ended, err := s.cfg.Work.ReadRange(ctx, hub.TerminalID(id), work.RangeQuery{From: params.From, Limit: params.Limit, Wait: wait})
-		return rangeOf(id, out, ended), err
+	s.waitFor(w, r, params.WaitMs, func(ctx context.Context, wait time.Duration) (out any, err error) {
+		err = s.held(ctx, r, hub.TerminalID(id), func(ctx context.Context) error {
+			stretch, ended, err := s.cfg.Work.ReadRange(ctx, hub.TerminalID(id), work.RangeQuery{From: params.From, Limit: params.Limit, Wait: wait})
+			out = rangeOf(id, stretch, ended)
+			return err
+		})
+		return out, err
 	})
 }
 
 // WaitTerminal waits for something of the terminal.
 func (s apiHandlers) WaitTerminal(w http.ResponseWriter, r *http.Request, id api.TerminalParam, params api.WaitTerminalParams) {
-	s.waitFor(w, r, params.WaitMs, func(ctx context.Context, wait time.Duration) (any, error) {
-		out, err := s.cfg.Work.WaitTerminal(ctx, hub.TerminalID(id), work.WaitQuery{For: string(params.For), Text: params.Text, Wait: wait})
-		return waitedOf(id, out), err
+	s.waitFor(w, r, params.WaitMs, func(ctx context.Context, wait time.Duration) (out any, err error) {
+		err = s.held(ctx, r, hub.TerminalID(id), func(ctx context.Context) error {
+			waited, err := s.cfg.Work.WaitTerminal(ctx, hub.TerminalID(id), work.WaitQuery{For: string(params.For), Text: params.Text, Wait: wait})
+			out = waitedOf(id, waited)
+			return err
+		})
+		return out, err
 	})
 }
 

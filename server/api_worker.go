@@ -80,6 +80,10 @@ func (s apiHandlers) ListDispatches(w http.ResponseWriter, r *http.Request, para
 	l := list{"dispatches", params.Run, params.Task, strconv.FormatBool(params.Live)}
 	f := store.DispatchFilter{Run: hub.RunID(params.Run), Task: hub.TaskID(params.Task), Live: params.Live}
 	page(s.Server, w, r, l, params.Cursor, params.Limit, func(rx store.Rx, p store.Page) (paged, int64, error) {
+		if who := callOf(r).principal; who.Kind == hub.PeerKey {
+			ds, next, err := s.cfg.Work.OwnDispatches(rx, who, work.OwnFilter{Run: f.Run, Task: f.Task, Live: f.Live}, p)
+			return s.dispatchPage(ds), next, err
+		}
 		if err := ownRun(rx, callOf(r).principal, &f.Run); err != nil {
 			return nil, 0, err
 		}
@@ -87,8 +91,12 @@ func (s apiHandlers) ListDispatches(w http.ResponseWriter, r *http.Request, para
 			return nil, 0, err
 		}
 		ds, next, err := rx.DispatchList(f, p)
-		return func(c *string) any { return api.DispatchPage{Dispatches: each(ds, s.dispatchInList), NextCursor: c} }, next, err
+		return s.dispatchPage(ds), next, err
 	})
+}
+
+func (s *Server) dispatchPage(ds []hub.Dispatch) paged {
+	return func(c *string) any { return api.DispatchPage{Dispatches: each(ds, s.dispatchInList), NextCursor: c} }
 }
 
 // exist refuses a filter by what there is not: an empty list would not tell.
@@ -109,6 +117,10 @@ func exist(rx store.Rx, run hub.RunID, task hub.TaskID) error {
 // GetDispatch shows one Dispatch and what its owner observes, if asked once it
 // has ended.
 func (s apiHandlers) GetDispatch(w http.ResponseWriter, r *http.Request, id api.DispatchParam, params api.GetDispatchParams) {
+	if callOf(r).principal.Kind == hub.PeerKey {
+		s.showOwn(w, r, hub.DispatchID(id), params.WaitMs)
+		return
+	}
 	if err := s.operates(r, hub.DispatchID(id)); err != nil {
 		s.fail(w, r, err)
 		return

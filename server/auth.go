@@ -39,7 +39,11 @@ func (s *Server) authenticate(r *http.Request, c *call) error {
 		return err
 	}
 	c.principal = p
-	return c.op.permits(p)
+	if err := c.op.permits(p); err != nil {
+		return err
+	}
+	c.hub, err = elsewhere(r.Header, c)
+	return err
 }
 
 func (s *Server) stall(r *http.Request) {

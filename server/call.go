@@ -18,6 +18,7 @@ type call struct {
 	op        *operation
 	principal hub.Principal
 	peer      hub.Peer // on the peer mux
+	hub       string   // the other hub that it is for, "" for this one
 	raw       []byte   // body
 	value     any      // body, decoded; numbers are json.Number
 	key       hub.RequestID

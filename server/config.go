@@ -140,6 +140,9 @@ type Config struct {
 	// PeerOf returns the peer whose key a connection has proved, and false for
 	// a key that is not paired.
 	PeerOf func(*http.Request) (hub.Peer, bool, error)
+	// Forward sends a request to the peer of that name or id and returns its
+	// answer; see Forwarded.
+	Forward func(ctx context.Context, peer string, q Forwarded) (Returned, error)
 	// PeerHello is what this hub says of itself to the peer that asks.
 	PeerHello func(*http.Request) (hub.Hello, error)
 }
@@ -154,7 +157,7 @@ func (c Config) check() error {
 		return errors.New("server: the cursor key is too short")
 	case c.APITLS == nil, c.PeerTLS == nil:
 		return errors.New("server: a TLS configuration is missing")
-	case c.PeerRelay == nil, c.PeerPair == nil, c.PeerPark == nil, c.PeerOf == nil, c.PeerHello == nil:
+	case c.PeerRelay == nil, c.PeerPair == nil, c.PeerPark == nil, c.PeerOf == nil, c.PeerHello == nil, c.Forward == nil:
 		return errors.New("server: a handler of the peer mux is missing")
 	}
 	return nil

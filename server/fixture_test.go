@@ -58,9 +58,11 @@ type world struct {
 	commits  atomic.Int64
 	log      *logBook
 	peers    *fakePeers
-	terminal *fakeTerminals
-	operator string
-	reader   string
+	// forwarded is what was sent on to other hubs.
+	forwarded *fakeLinks
+	terminal  *fakeTerminals
+	operator  string
+	reader    string
 	// capability is a Dispatch's that has no attachment: it passes the guards.
 	capability string
 	// attached is the token of an attached worker without Dispatches.
@@ -71,7 +73,7 @@ type option func(*Config)
 
 func newWorld(t *testing.T, opts ...option) *world {
 	t.Helper()
-	w := &world{t: t, draining: make(chan struct{}), waits: make(chan struct{}, 16), log: &logBook{}, peers: &fakePeers{}, terminal: newFakeTerminals()}
+	w := &world{t: t, draining: make(chan struct{}), waits: make(chan struct{}, 16), log: &logBook{}, peers: &fakePeers{}, forwarded: &fakeLinks{}, terminal: newFakeTerminals()}
 	bus := &signal.Bus{}
 	st, err := sqlite.Open(t.Context(), sqlite.Config{
 		Path: filepath.Join(t.TempDir(), "hub.db"),
@@ -144,6 +146,7 @@ func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 		PeerRelay: saying("relay"), PeerPair: saying("pair"), PeerPark: saying("park"),
 		PeerOf:    func(r *http.Request) (hub.Peer, bool, error) { return w.peers.of(r) },
 		PeerHello: func(*http.Request) (hub.Hello, error) { return hub.Hello{HubID: "hub_test"}, nil },
+		Forward:   w.forwarded.take,
 	}
 }
 

@@ -98,6 +98,10 @@ func (s *Server) admit(ops operations, authenticate func(*http.Request, *call) e
 				s.fail(w, r, err)
 				return
 			}
+			if callOf(r).hub != "" {
+				s.forward(w, r)
+				return
+			}
 			next.ServeHTTP(w, r)
 		})
 	}
@@ -116,7 +120,7 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request, ops operations
 		return err
 	}
 	if c.op.allowed&anyone != 0 {
-		return nil
+		return here(r.Header, c.op)
 	}
 	if err := authenticate(r, c); err != nil {
 		return err

@@ -13,6 +13,15 @@ func agentOf(a work.AgentShown) api.Agent {
 	}
 }
 
+// agentForPeer leaves out where programs lie.
+func agentForPeer(a work.AgentShown) api.Agent {
+	a.Program = ""
+	if a.Missing != "" {
+		a.Missing = "it cannot be started on this hub"
+	}
+	return agentOf(a)
+}
+
 func agentTested(t work.AgentTested) api.AgentTested {
 	return api.AgentTested{Agent: agentOf(t.Agent), Mutation: mutationOf(t.Mutation)}
 }

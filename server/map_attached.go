@@ -39,8 +39,9 @@ func workerRegistered(i dispatch.Identified) api.WorkerRegistered {
 // shownDispatches is how many of its Dispatches the list of identities shows.
 const shownDispatches = 20
 
-func (s *Server) workerShown(rx store.Rx, w hub.Worker) (api.WorkerShown, error) {
-	as, next, err := rx.WorkerAttachments(w.ID, store.Page{Limit: shownDispatches})
+func (s *Server) workerShown(rx store.Rx, sight work.Sight, w hub.Worker) (api.WorkerShown, error) {
+	read := func(p store.Page) ([]hub.Attachment, int64, error) { return rx.WorkerAttachments(w.ID, p) }
+	as, next, err := work.Visible(store.Page{Limit: shownDispatches}, read, sight.Attachment)
 	out := api.WorkerShown{
 		WorkerId: string(w.ID), Name: w.Name, State: api.WorkerState(w.State), Generation: w.Generation, CreatedAt: at(w.CreatedAt),
 		Dispatches: each(as, workerDispatch), MoreDispatches: next != 0,

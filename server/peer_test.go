@@ -15,7 +15,7 @@ func (w *world) paired(state hub.PeerState) hub.Peer {
 	w.t.Helper()
 	p := hub.Peer{
 		ID: hub.NewPeerID(), Name: "home", Lineage: "hub_home", Fingerprint: "f", Role: hub.RoleHome, State: state,
-		Grants: hub.Grants{Verbs: []string{hub.GrantStart, hub.GrantRead}, Repos: []string{"/x"}},
+		Grants: hub.Grants{Verbs: []string{hub.GrantStart, hub.GrantRead, hub.GrantProxy}, Repos: []string{"/x"}},
 	}
 	w.update(func(tx store.Tx) error { return tx.PutPeer(p) })
 	w.peers.mu.Lock()

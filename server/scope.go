@@ -39,7 +39,8 @@ const reads = operator | reader
 
 // apiScopes says who may use which operation. A Dispatch may use what it needs
 // for its own mail; the use-cases narrow that to its own Dispatch. What one that
-// coordinates may use besides, they narrow to its child Run.
+// coordinates may use besides, they narrow to its child Run. What a peer may use
+// it reaches below proxyPrefix only; they narrow that to its grants.
 var apiScopes = map[string]kinds{
 	"getHealth":  anyone,
 	"getReady":   anyone,
@@ -60,19 +61,19 @@ var apiScopes = map[string]kinds{
 
 	"startWorker":    operator | coordinator,
 	"startRunWorker": operator | coordinator,
-	"listDispatches": reads | coordinator,
-	"getDispatch":    reads | coordinator,
+	"listDispatches": reads | coordinator | peer,
+	"getDispatch":    reads | coordinator | peer,
 	"stopWorker":     operator | coordinator,
 	"abandonWorker":  operator | coordinator,
 	"readOutput":     reads | coordinator,
 	"createDispatch": operator,
 	"putAgentEvent":  worker,
 
-	"listAgents": reads,
+	"listAgents": reads | peer,
 	"testAgent":  operator,
 
 	"registerWorker":    operator,
-	"listWorkers":       reads,
+	"listWorkers":       reads | peer,
 	"drainWorker":       operator,
 	"revokeWorker":      operator,
 	"attachWorker":      attached,
@@ -98,19 +99,19 @@ var apiScopes = map[string]kinds{
 	"expandId":   reads,
 
 	"addRepo":        operator,
-	"listRepos":      reads,
-	"listWorktrees":  reads,
-	"createWorktree": operator,
-	"getWorktree":    reads,
+	"listRepos":      reads | peer,
+	"listWorktrees":  reads | peer,
+	"createWorktree": operator | peer,
+	"getWorktree":    reads | peer,
 	"removeWorktree": operator,
 
-	"createTerminal":     operator,
-	"listTerminals":      reads,
-	"getTerminal":        reads,
-	"readScreen":         reads,
-	"readTerminalOutput": reads,
-	"waitTerminal":       reads,
-	"sendTerminal":       operator,
+	"createTerminal":     operator | peer,
+	"listTerminals":      reads | peer,
+	"getTerminal":        reads | peer,
+	"readScreen":         reads | peer,
+	"readTerminalOutput": reads | peer,
+	"waitTerminal":       reads | peer,
+	"sendTerminal":       operator | peer,
 	"closeTerminal":      operator,
 
 	"addPeer":        operator,

@@ -58,6 +58,9 @@ func TestRoutesDocumentsAndScopesAgree(t *testing.T) {
 		{w.server.peer, true, peerScopes, nil},
 	} {
 		docs := documented(t, c.peers)
+		if c.peers {
+			c.exceptions = beneath(proxyPrefix, documented(t, false))
+		}
 		var want, ops []string
 		for route, id := range docs {
 			want, ops = append(want, route), append(ops, id)
@@ -71,6 +74,37 @@ func TestRoutesDocumentsAndScopesAgree(t *testing.T) {
 		if got := sortedKeys(c.scopes); !slices.Equal(got, ops) {
 			t.Errorf("in the scope table: %q\nin the document: %q", got, ops)
 		}
+	}
+}
+
+// beneath are the routes of a document below a prefix.
+func beneath(prefix string, docs map[string]string) (out []string) {
+	for route := range docs {
+		method, path, _ := strings.Cut(route, " ")
+		out = append(out, method+" "+prefix+path)
+	}
+	return out
+}
+
+// TestEveryScopeOfAPeer asks every operation of the API with a peer's key.
+func TestEveryScopeOfAPeer(t *testing.T) {
+	w := newWorld(t)
+	w.paired(hub.PeerActive)
+	open := 0
+	for _, o := range w.server.apiOps {
+		q := example(o)
+		q.path = proxyPrefix + q.path
+		got := w.doPeer(q)
+		allowed := o.allowed&peer != 0
+		if refused := got.status == http.StatusForbidden && strings.Contains(got.text("detail"), "does not allow "+o.id); refused == allowed {
+			t.Errorf("%s: allowed %v, got %d %s", o.id, allowed, got.status, got.raw)
+		}
+		if allowed {
+			open++
+		}
+	}
+	if open != 15 {
+		t.Errorf("a peer may use %d operations", open)
 	}
 }
 

@@ -133,6 +133,7 @@ func (s *Server) peerMux(ops operations) chi.Router {
 		BaseRouter:       root.With(s.admit(ops, s.authenticatePeer)),
 		ErrorHandlerFunc: s.badParameter,
 	})
+	s.mountProxy(root)
 	return root
 }
 

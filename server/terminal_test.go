@@ -17,6 +17,7 @@ func (fakeAgents) Occupy(in work.Occupancy) (hub.LaunchSpec, error) {
 func (fakeAgents) Preamble(l work.Launch) string             { return l.Prompt }
 func (fakeAgents) Pointer(private, _ string) (string, error) { return "read " + private, nil }
 func (a fakeAuthority) Open(hub.TerminalID) (string, error)  { return a.dir, nil }
+func (a fakeAuthority) File(hub.TerminalID) (string, error)  { return a.dir, nil }
 
 func (f *fakeTerminals) Input(_ context.Context, _ hub.Incarnation, data []byte) error {
 	f.mu.Lock()

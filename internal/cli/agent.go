@@ -14,11 +14,11 @@ func (a *app) agentCommand() *cobra.Command {
 }
 
 func (a *app) agentList() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := mark(&cobra.Command{
 		Use: "list", Short: "List the configured agents, and which of them can be used", Args: exactly(),
 		Long:    "An agent is a launcher: how its program is started, given its task, watched and read.\nBuilt-in ones need no configuration; agents: in the configuration file adds and changes them.",
 		Example: "wavehub agent list",
-	}
+	}, isProxied)
 	cmd.RunE = verb[client.AgentPage]{
 		call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.AgentPage, error) {
 			return s.Agents(ctx, opts...)

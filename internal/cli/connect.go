@@ -33,6 +33,7 @@ type session struct {
 	dispatch *capfile.File // set inside a Dispatch, nil for the operator
 	bound    bool          // a context or a consumer token is sent along
 	context  bool          // it is a context
+	hub      string        // the paired hub that is asked, "" for this one
 	unmade   string        // the consumer file of the environment, which does not exist yet
 	// contextErr says why the terminal could not be found; only verbs that
 	// need a binding fail on it.
@@ -100,6 +101,9 @@ func supervised(cfg config.Config) (path string, inside bool, err error) {
 }
 
 func (a *app) connectDispatch(path string, timeout time.Duration) (*session, error) {
+	if a.flags.hub != "" {
+		return nil, outOfReach("inside a Dispatch no other hub is asked: its credential is of its own")
+	}
 	file, err := readCapability(path)
 	if err != nil {
 		e := client.Errorf(client.CodeInvalidToken, "the capability %s cannot be used: %v", path, err)
@@ -135,8 +139,8 @@ func (a *app) connectOperator(cfg config.Config, terminal string, timeout time.D
 	if err != nil {
 		return nil, err
 	}
-	s := &session{}
-	cc := client.Config{URL: endpoint.URL, Fingerprint: endpoint.Fingerprint, Token: token, Timeout: timeout, ConnectTimeout: a.flags.connectTimeout}
+	s := &session{hub: a.flags.hub}
+	cc := client.Config{URL: endpoint.URL, Fingerprint: endpoint.Fingerprint, Token: token, Hub: a.flags.hub, Timeout: timeout, ConnectTimeout: a.flags.connectTimeout}
 	cc.Consumer, err = consumerToken()
 	fresh := a.makesConsumer && errors.Is(err, fs.ErrNotExist) // its file is about to be made
 	if err != nil && !fresh {

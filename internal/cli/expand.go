@@ -149,6 +149,9 @@ func (s *session) fullID(ctx context.Context, text string) (string, error) {
 	if _, ok := hub.Abbreviation(text); !ok {
 		return text, nil
 	}
+	if err := s.wholeID(text); err != nil {
+		return "", err
+	}
 	ids, err := s.ExpandID(ctx, text)
 	switch {
 	case err != nil:

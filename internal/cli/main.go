@@ -45,7 +45,7 @@ type app struct {
 // globals are the flags that every command has.
 type globals struct {
 	json, quiet, noColor    bool
-	run, retryRequest       string
+	hub, run, retryRequest  string
 	timeout, connectTimeout time.Duration
 	timed                   bool // --timeout was given
 }

@@ -77,7 +77,7 @@ func (a *app) recovery(e client.Error) []string {
 		return nil
 	case !a.usedStdin:
 		return a.repeated(e.RequestID)
-	case e.Retry == client.RetryInspect:
+	case e.Retry == client.RetryInspect && a.flags.hub == "": // what a paired hub has on record only the request itself tells
 		return []string{"wavehub", "request", "show", e.RequestID}
 	}
 	return nil

@@ -38,7 +38,10 @@ func (a *app) repoAdd() *cobra.Command {
 
 func (a *app) repoList() *cobra.Command {
 	var page client.Page
-	cmd := &cobra.Command{Use: "list", Short: "List registered repositories", Example: "wavehub repo list", Args: exactly()}
+	cmd := mark(&cobra.Command{
+		Use: "list", Short: "List registered repositories", Args: exactly(),
+		Example: "wavehub repo list\nwavehub --hub windows repo list",
+	}, isProxied)
 	pageFlags(cmd, &page)
 	cmd.RunE = verb[client.RepoPage]{
 		call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.RepoPage, error) {

@@ -32,6 +32,7 @@ func (a *app) root() *cobra.Command {
 
 func (a *app) globalFlags(f *pflag.FlagSet) {
 	f.BoolVar(&a.flags.json, "json", false, "print the hub's answer as one JSON document; errors as a problem document on stderr")
+	f.StringVar(&a.flags.hub, "hub", "", "the paired hub to ask instead of this one, as far as it grants that")
 	f.StringVar(&a.flags.run, "run", "", "the Run to act on instead of the bound one")
 	f.StringVar(&a.flags.retryRequest, "retry-request", "", "repeat a mutation under its request id: at most one effect")
 	f.DurationVar(&a.flags.timeout, "timeout", 0, "how long this verb waits for its effect, such as 60s")
@@ -42,6 +43,9 @@ func (a *app) globalFlags(f *pflag.FlagSet) {
 
 func (a *app) checkGlobals(cmd *cobra.Command, _ []string) error {
 	if err := emptyFlag(cmd); err != nil {
+		return err
+	}
+	if err := a.checkHub(cmd); err != nil {
 		return err
 	}
 	a.flags.timed = cmd.Flags().Changed("timeout")

@@ -29,7 +29,7 @@ func (a *app) terminalCreate() *cobra.Command {
 			"Exit code 0 ready, 1 failed, 10 when it is unknown whether the process runs.",
 		Example: "wavehub terminal create --command \"make watch\" --name watch\n" +
 			"wavehub terminal create --worktree id:wt_01j8zq4h5n6p7r8s9t0v1w2x3y --agent claude",
-	}, isMutation)
+	}, isMutation, isProxied)
 	flags := cmd.Flags()
 	flags.StringVar(&in.Worktree, "worktree", "", "existing worktree: current, id:…, path:… or a name")
 	flags.StringVar(&in.Dir, "dir", "", "folder to work in")
@@ -40,7 +40,7 @@ func (a *app) terminalCreate() *cobra.Command {
 	flags.IntVar(&in.Cols, "cols", 0, "width in characters (0: the hub's default)")
 	cmd.RunE = verb[client.TerminalReceipt]{
 		call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.TerminalReceipt, error) {
-			full, err := placedTerminal(in)
+			full, err := s.placedTerminal(in)
 			if err != nil {
 				return nil, err
 			}
@@ -62,15 +62,17 @@ func (a *app) terminalCreate() *cobra.Command {
 }
 
 // placedTerminal completes what depends on the working directory.
-func placedTerminal(in client.TerminalCreate) (client.TerminalCreate, error) {
+func (s *session) placedTerminal(in client.TerminalCreate) (client.TerminalCreate, error) {
 	if in.Dir != "" {
-		path, err := absolute("dir", in.Dir)
-		if err != nil {
+		var err error
+		if in.Dir, err = s.folder("dir", in.Dir); err != nil {
 			return in, err
 		}
-		in.Dir = path[0]
 	}
 	if in.Worktree == "current" || in.Worktree == "" && in.Dir == "" {
+		if err := s.nowhere("dir"); err != nil {
+			return in, err
+		}
 		dir, err := os.Getwd()
 		if err != nil {
 			return in, fmt.Errorf("finding the working directory: %w", err)
@@ -91,10 +93,10 @@ func printTerminalReceipt(p *printer, r *client.TerminalReceipt) {
 func (a *app) terminalList() *cobra.Command {
 	var page client.Page
 	var filter client.TerminalFilter
-	cmd := &cobra.Command{
+	cmd := mark(&cobra.Command{
 		Use: "list", Short: "List terminals, newest first, those of workers too", Args: exactly(),
 		Example: "wavehub terminal list\nwavehub terminal list --live",
-	}
+	}, isProxied)
 	pageFlags(cmd, &page)
 	cmd.Flags().BoolVar(&filter.Live, "live", false, "only those whose end is not on record")
 	cmd.Flags().StringVar(&filter.Worktree, "worktree", "", "only in this worktree: id or name")
@@ -121,7 +123,7 @@ func owner(t client.Terminal) string {
 }
 
 func (a *app) terminalShow() *cobra.Command {
-	return &cobra.Command{
+	return mark(&cobra.Command{
 		Use: "show TERM", Short: "Show one terminal and what can be said of its process now", Args: exactly("TERM"),
 		Example: "wavehub terminal show " + exampleTerminal,
 		RunE: verb[client.TerminalDetail]{
@@ -130,7 +132,7 @@ func (a *app) terminalShow() *cobra.Command {
 			},
 			human: printTerminal,
 		}.runE(a),
-	}
+	}, isProxied)
 }
 
 func printTerminal(p *printer, out *client.TerminalDetail) {

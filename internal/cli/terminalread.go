@@ -28,7 +28,7 @@ type readFlags struct {
 
 func (a *app) terminalRead() *cobra.Command {
 	var f readFlags
-	cmd := &cobra.Command{
+	cmd := mark(&cobra.Command{
 		Use: "read TERM", Short: "Read what a terminal shows", Args: exactly("TERM"),
 		Long: "Prints the rendered screen, without control sequences and with tokens masked, also after\n" +
 			"the end of the process. With --raw it is the output as it was written, from an offset on,\n" +
@@ -36,7 +36,7 @@ func (a *app) terminalRead() *cobra.Command {
 			"It is the process's word, not the hub's.",
 		Example: "wavehub terminal read " + exampleTerminal + " --scrollback 200\n" +
 			"wavehub terminal read " + exampleTerminal + " --raw --cursor 4096 --json",
-	}
+	}, isProxied)
 	cmd.Flags().IntVar(&f.scrollback, "scrollback", 0, "lines above the screen")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "output as it was written; not to a terminal")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "go on with what is written from now on")

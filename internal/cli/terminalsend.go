@@ -26,7 +26,7 @@ func (a *app) terminalSend() *cobra.Command {
 			"Exit code 0 sent, 1 when nothing was written, 10 when it is unknown: it is never sent again.",
 		Example: "wavehub terminal send " + exampleTerminal + " --text \"git status\" --enter\n" +
 			"wavehub terminal send " + exampleTerminal + " --key ctrl-c",
-	}, isMutation)
+	}, isMutation, isProxied)
 	flags := cmd.Flags()
 	flags.StringVar(&f.in.Text, "text", "", "text to type")
 	flags.StringVar(&f.file, "file", "", "file to type the text of (- for stdin)")
@@ -96,7 +96,7 @@ func (a *app) terminalWait() *cobra.Command {
 			"Exit code 0 when it is so, 7 when the time is over, 1 when the process ended first.",
 		Example: "wavehub terminal wait " + exampleTerminal + " --for exit --timeout 5m\n" +
 			"wavehub terminal wait " + exampleTerminal + " --for \"text:tests? passed\"",
-	}, isWait)
+	}, isWait, isProxied)
 	cmd.Flags().StringVar(&what, "for", "", "exit, output, idle or text:REGEX")
 	cmd.RunE = verb[client.TerminalWait]{
 		call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.TerminalWait, error) {

@@ -20,12 +20,12 @@ func (a *app) workerList() *cobra.Command {
 	var page client.Page
 	var task string
 	var live bool
-	cmd := &cobra.Command{
+	cmd := mark(&cobra.Command{
 		Use: "list", Short: "List Dispatches, newest first", Args: exactly(),
 		Long: "Lists the Dispatches of all Runs, or of the one given with --run. Of live ones it says what\n" +
 			"their owners said last of link, process, output and report; nobody is asked.",
 		Example: "wavehub worker list\nwavehub worker list --live",
-	}
+	}, isProxied)
 	pageFlags(cmd, &page)
 	cmd.Flags().StringVar(&task, "task", "", "only of this Task")
 	cmd.Flags().BoolVar(&live, "live", false, "only those without a final state")
@@ -36,7 +36,7 @@ func (a *app) workerList() *cobra.Command {
 		human: func(p *printer, out *client.DispatchPage) {
 			columns := []string{"DISPATCH", "STATE", "HUB", "TASK", "REASON", "LINK", "PROCESS", "OUTPUT", "REPORT"}
 			list(p, columns, out.Dispatches, out.NextCursor, func(d client.Dispatch) []string {
-				row := []string{d.DispatchId, string(d.State), serverName(d.Server), d.TaskId, or(d.Reason, "-")}
+				row := []string{d.DispatchId, string(d.State), a.server(d.Server), d.TaskId, or(d.Reason, "-")}
 				return append(row, inList(d.Observation)...)
 			})
 		},
@@ -45,7 +45,7 @@ func (a *app) workerList() *cobra.Command {
 }
 
 func (a *app) workerShow() *cobra.Command {
-	return &cobra.Command{
+	return mark(&cobra.Command{
 		Use:     "show DISPATCH",
 		Short:   "Show one Dispatch and what can be said of its worker now",
 		Example: "wavehub worker show " + exampleDispatch,
@@ -54,14 +54,14 @@ func (a *app) workerShow() *cobra.Command {
 			call: func(ctx context.Context, s *session, args []string, opts ...client.Option) (*client.DispatchDetail, error) {
 				return s.Dispatch(ctx, args[0], opts...)
 			},
-			human: printDispatch,
+			human: a.printDispatch,
 		}.runE(a),
-	}
+	}, isProxied)
 }
 
-func printDispatch(p *printer, out *client.DispatchDetail) {
+func (a *app) printDispatch(p *printer, out *client.DispatchDetail) {
 	d, o := out.Dispatch, out.Observation
-	p.line("%s  %s  on %s", d.DispatchId, string(d.State), serverName(d.Server))
+	p.line("%s  %s  on %s", d.DispatchId, string(d.State), a.server(d.Server))
 	p.line("  task %s, run %s", d.TaskId, d.RunId)
 	if d.Reason != nil {
 		p.line("  reason: %s", *d.Reason)

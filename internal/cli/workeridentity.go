@@ -84,11 +84,11 @@ func printRegistered(p *printer, out *client.WorkerRegistered, file string) {
 
 func (a *app) identityList() *cobra.Command {
 	var page client.Page
-	cmd := &cobra.Command{
+	cmd := mark(&cobra.Command{
 		Use: "list", Short: "List identities with their presence and what they have", Args: exactly(),
 		Long:    "A worker is online while it waits on its mailbox, deaf when it says that it lives and does\nnot wait, else offline.",
 		Example: "wavehub worker-identity list",
-	}
+	}, isProxied)
 	pageFlags(cmd, &page)
 	cmd.RunE = verb[client.WorkerPage]{
 		call: func(ctx context.Context, s *session, _ []string, opts ...client.Option) (*client.WorkerPage, error) {

@@ -20,10 +20,10 @@ func (a *app) worktreeCommand() *cobra.Command {
 func (a *app) worktreeList() *cobra.Command {
 	var page client.Page
 	var repo string
-	cmd := &cobra.Command{
+	cmd := mark(&cobra.Command{
 		Use: "list", Short: "List worktrees", Args: exactly(),
 		Example: "wavehub worktree list\nwavehub worktree list --repo demo",
-	}
+	}, isProxied)
 	pageFlags(cmd, &page)
 	cmd.Flags().StringVar(&repo, "repo", "", "only of this repository")
 	cmd.RunE = verb[client.WorktreePage]{
@@ -53,7 +53,7 @@ func (a *app) worktreeCreate() *cobra.Command {
 			"that is not known; the same command under the same request id looks again.",
 		Example: "wavehub worktree create --repo demo --name vet\n" +
 			"wavehub worktree create --repo demo --name fix --base main --parent current --setup skip",
-	}, isMutation, isWait)
+	}, isMutation, isWait, isProxied)
 	flags := cmd.Flags()
 	flags.StringVar(&f.in.Repo, "repo", "", "repository: name, id or path (default: the one of this folder)")
 	flags.StringVar(&f.in.Name, "name", "", "name of the worktree")
@@ -77,13 +77,16 @@ func (a *app) createWorktree(cmd *cobra.Command, f *worktreeFlags) func(context.
 		in := f.in
 		in.Setup, in.RepoHooks, in.TimeoutMs = client.WorktreeCreateSetup(f.setup), client.WorktreeCreateRepoHooks(f.hooks), a.waitMS()
 		if path, ok := strings.CutPrefix(in.Parent, "path:"); ok {
-			abs, err := absolute("--parent", path)
+			at, err := s.folder("--parent", path)
 			if err != nil {
 				return nil, err
 			}
-			in.Parent = "path:" + abs[0]
+			in.Parent = "path:" + at
 		}
 		if in.Repo == "" || in.Parent == "current" {
+			if err := s.nowhere("repo"); err != nil {
+				return nil, err
+			}
 			dir, err := os.Getwd()
 			if err != nil {
 				return nil, err
@@ -120,7 +123,7 @@ func printWorktreeReceipt(p *printer, r *client.WorktreeReceipt) {
 }
 
 func (a *app) worktreeShow() *cobra.Command {
-	return &cobra.Command{
+	return mark(&cobra.Command{
 		Use: "show WHERE", Short: "Show a worktree, its lineage, and what it holds that is nowhere else", Args: exactly("WHERE"),
 		Long:    "WHERE is current, id:WORKTREE, path:PATH or a worktree's exact name.",
 		Example: "wavehub worktree show current\nwavehub worktree show " + exampleWorktree,
@@ -134,7 +137,7 @@ func (a *app) worktreeShow() *cobra.Command {
 			},
 			human: printWorktree,
 		}.runE(a),
-	}
+	}, isProxied)
 }
 
 // worktreeNamed is the id or name that the hub knows a selector's worktree by.
@@ -144,16 +147,19 @@ func (s *session) worktreeNamed(ctx context.Context, selector string) (string, e
 	}
 	path, ok := strings.CutPrefix(selector, "path:")
 	if selector == "current" {
+		if err := s.nowhere("WHERE"); err != nil {
+			return "", err
+		}
 		path, ok = ".", true
 	}
 	if !ok {
 		return selector, nil
 	}
-	abs, err := absolute("WHERE", path)
+	where, err := s.folder("WHERE", path)
 	if err != nil {
 		return "", err
 	}
-	at, err := s.WorktreeAt(ctx, abs[0])
+	at, err := s.WorktreeAt(ctx, where)
 	if err != nil {
 		return "", err
 	}

@@ -77,12 +77,18 @@ func (a authority) WriteFile(at hub.Attachment, token string) (string, error) {
 	return path, nil
 }
 
+// File is where the terminal's capability file is, or will be.
+func (a authority) File(id hub.TerminalID) (string, error) {
+	dir, err := a.Private(id)
+	return filepath.Join(dir, config.CapabilityName), err
+}
+
 // Open marks the terminal as one without a Dispatch. The mark goes when the
 // first capability is there, and never comes back.
 func (a authority) Open(id hub.TerminalID) (string, error) {
-	dir, err := a.Private(id)
+	path, err := a.File(id)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, config.CapabilityName), safefile.WriteAtomic(filepath.Join(dir, config.OpenName), nil, 0o600)
+	return path, safefile.WriteAtomic(filepath.Join(filepath.Dir(path), config.OpenName), nil, 0o600)
 }

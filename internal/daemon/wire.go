@@ -201,7 +201,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 		Fingerprint: x.fingerprint, APITLS: apiTLS(x.home.ring),
 		PeerTLS: x.fed.tls(ctx, x.home),
 		Metrics: x.meter, Log: x.log,
-		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerPark: x.fed.parkHandler(x.draining), PeerOf: x.peerOf, PeerHello: x.fed.peers.Greet,
+		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerPark: x.fed.parkHandler(x.draining), PeerOf: x.peerOf, PeerHello: x.fed.peers.Greet, Forward: x.forward,
 	})
 	if err == nil {
 		x.fed.cut = x.server.CutPeer

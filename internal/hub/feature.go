@@ -6,6 +6,7 @@ import "slices"
 // hello, never changes its meaning, and is raised when it would.
 const (
 	FeaturePresence  = "presence/1"   // presence frames on a relay, and pings that vouch for them
+	FeatureProxy     = "proxy/1"      // the operations of the API that a peer may use are served below /peer/v1/proxy
 	FeatureReverse   = "reverse/1"    // the hub takes streams that its worker hubs park
 	FeatureRotation  = "rotation/1"   // a peer's key may be rotated
 	FeatureVerify    = "verify/1"     // Checks of a start: verification and write scope
@@ -16,7 +17,7 @@ const (
 
 // Features are those that this build offers. The caller may keep the slice.
 func Features() []string {
-	return []string{FeaturePresence, FeatureReverse, FeatureRotation, FeatureVerify, FeatureAttached, FeatureResume, FeatureChildRuns}
+	return []string{FeaturePresence, FeatureProxy, FeatureReverse, FeatureRotation, FeatureVerify, FeatureAttached, FeatureResume, FeatureChildRuns}
 }
 
 // Needs are the features without which a start cannot be carried out as it was

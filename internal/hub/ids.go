@@ -99,3 +99,13 @@ func (b Box) Dispatch() (DispatchID, bool) {
 	s, ok := strings.CutPrefix(string(b), "dispatch:")
 	return DispatchID(s), ok && id.Valid(PrefixDispatch, s)
 }
+
+// MintedAt is when an id was minted, by the clock of whoever minted it; 0 for
+// what is no id.
+func MintedAt(text string) Micros {
+	ms, ok := id.Millis(text)
+	if !ok {
+		return 0
+	}
+	return Micros(ms * 1000)
+}

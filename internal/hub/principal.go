@@ -1,5 +1,7 @@
 package hub
 
+import "strings"
+
 // PrincipalKind says which credential a caller proved.
 type PrincipalKind string
 
@@ -59,9 +61,15 @@ func (p Principal) Name() string {
 
 // Space is the key space of the principal's request ids: the hub's own
 // principals share one, each peer lineage has its own.
-func (p Principal) Space() string {
-	if p.Kind == PeerKey {
-		return p.Name()
+func (p Principal) Space() string { return SpaceOf(p.Name()) }
+
+// SpaceOf is the key space of the principal of that name.
+func SpaceOf(principal string) string {
+	if strings.HasPrefix(principal, string(PeerKey)+":") {
+		return principal
 	}
-	return "local"
+	return localSpace
 }
+
+// localSpace is the key space of this hub's own principals.
+const localSpace = "local"

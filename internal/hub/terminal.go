@@ -40,7 +40,13 @@ type Terminal struct {
 	EndedAt  Micros
 	ExitCode *int
 	Signal   string
+	// CreatedBy is the name of the principal who asked for it, "" for one that
+	// a start, a setup or a verification has.
+	CreatedBy string
 }
+
+// OfPeer reports whether another hub has asked for the terminal.
+func (t Terminal) OfPeer() bool { return SpaceOf(t.CreatedBy) != localSpace }
 
 // Over reports whether the terminal's end is on record.
 func (t Terminal) Over() bool { return t.EndedAt != 0 }

@@ -14,6 +14,7 @@ type Worktree struct {
 	Comment     string        `json:"comment"`
 	Setup       WorktreeSetup `json:"setup"`
 	Request     RequestID     `json:"-"` // of the creation without a worker that made it
+	CreatedBy   string        `json:"-"` // the name of the principal of that request, "" for none
 	CreatedAt   Micros        `json:"created_at"`
 }
 

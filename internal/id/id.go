@@ -55,3 +55,20 @@ func Valid(prefix, s string) bool {
 	}
 	return true
 }
+
+// timeChars are the characters of a text form that hold its time.
+const timeChars = 10
+
+// Millis is when an id was minted, in milliseconds since 1970 by the clock of
+// whoever minted it; false for what is no id.
+func Millis(s string) (int64, bool) {
+	at := strings.LastIndexByte(s, '_') + 1
+	if !Valid(s[:at], s) {
+		return 0, false
+	}
+	ms := int64(0)
+	for _, c := range []byte(s[at : at+timeChars]) {
+		ms = ms<<5 | int64(strings.IndexByte(alphabet, c))
+	}
+	return ms, true
+}

@@ -38,8 +38,10 @@ func (e *lostError) Error() string {
 func (e *lostError) Is(target error) bool { return target == ErrAnswerLost }
 
 func (c *Client) lost(ctx context.Context, peer hub.PeerID, err error) error {
-	return &lostError{c.nameOf(ctx, peer), bare(err)}
+	return lostOf(c.nameOf(ctx, peer), err)
 }
+
+func lostOf(who string, err error) error { return &lostError{who, bare(err)} }
 
 func unavailable(peer string, err error) error {
 	return &hub.Error{Code: hub.CodeRemoteRuntimeUnavailable, Message: peer + " cannot be reached", Err: bare(err)}

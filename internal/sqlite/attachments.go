@@ -1,6 +1,9 @@
 package sqlite
 
-import "github.com/wavehub/wavehub/internal/hub"
+import (
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
 
 const (
 	attachmentCols = "home, dispatch, task, run, request, spec, receipt, capability, terminal, worktree, dir, " +
@@ -8,6 +11,7 @@ const (
 		"worker, session, start_mail, taken_up"
 	attachmentQuery = `SELECT ` + attachmentCols + ` FROM attachments WHERE home = ? AND dispatch = ?`
 	openAttachments = `SELECT ` + attachmentCols + ` FROM attachments WHERE open = 1 ORDER BY rid`
+	attachmentsOf   = `SELECT ` + attachmentCols + `, rid FROM attachments WHERE home = ? AND home <> '' AND rid < ? ORDER BY rid DESC LIMIT ?`
 )
 
 var (
@@ -47,6 +51,12 @@ func (q querier) Attachment(home hub.PeerID, d hub.DispatchID) (hub.Attachment, 
 func (q querier) OpenAttachments() ([]hub.Attachment, error) {
 	as, err := all(q, scanAttachment, openAttachments)
 	return as, wrap(err, "reading the open attachments")
+}
+
+// AttachmentsOf implements store.AttachmentReader.
+func (q querier) AttachmentsOf(home hub.PeerID, p store.Page) ([]hub.Attachment, int64, error) {
+	as, next, err := paged(q, scanAttachment, p.Limit, attachmentsOf, home, before(p.Before))
+	return as, next, wrap(err, "reading what %s has here", home)
 }
 
 // PutAttachment implements store.Attachments.

@@ -82,6 +82,7 @@ func TestPlans(t *testing.T) {
 		"RepoByName":         {repoByFold, "repos"},
 		"WorktreesNamed":     {worktreesNamed, "worktrees"},
 		"WorktreeList":       {worktreesOf, "worktrees_repo"},
+		"AttachmentsOf":      {attachmentsOf, "attachments_home"},
 		"AttachedTo":         {attachedTo, "attachments_terminal"},
 		"OpenTerminals":      {openTerminals, "terminals_open"},
 		"TerminalList":       {terminal(store.TerminalFilter{}), "PRIMARY KEY"},

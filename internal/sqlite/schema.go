@@ -43,6 +43,9 @@ var rotationSQL string
 //go:embed migrations/0011_reverse.sql
 var reverseSQL string
 
+//go:embed migrations/0012_created_by.sql
+var createdBySQL string
+
 // migration brings a schema of the version before it up to version. Released
 // migrations never change.
 type migration struct {
@@ -50,7 +53,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}, {9, peerLifeSQL}, {10, rotationSQL}, {11, reverseSQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}, {9, peerLifeSQL}, {10, rotationSQL}, {11, reverseSQL}, {12, createdBySQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

@@ -9,7 +9,7 @@ import (
 
 const (
 	terminalCols = "id, role, worktree, dir, agent, name, rows, cols, home, dispatch, process, created_at, closed_at, " +
-		"ended_at, exit_code, signal"
+		"ended_at, exit_code, signal, created_by"
 	terminalQuery = `SELECT ` + terminalCols + ` FROM terminals WHERE id = ?`
 	openTerminals = `SELECT ` + terminalCols + ` FROM terminals WHERE ended_at = 0 AND rid > 0 ORDER BY rid`
 	attachedTo    = `SELECT ` + attachmentCols + ` FROM attachments WHERE terminal = ? AND open = 1 ORDER BY rid`
@@ -22,12 +22,12 @@ var (
 
 func scanTerminal(s scanner, t *hub.Terminal) error {
 	return s.Scan(&t.ID, &t.Role, &t.Worktree, &t.Dir, &t.Agent, &t.Name, &t.Size.Rows, &t.Size.Cols, &t.Home, &t.Dispatch,
-		fromJSON{&t.Process}, &t.CreatedAt, &t.ClosedAt, &t.EndedAt, &t.ExitCode, &t.Signal)
+		fromJSON{&t.Process}, &t.CreatedAt, &t.ClosedAt, &t.EndedAt, &t.ExitCode, &t.Signal, &t.CreatedBy)
 }
 
 func terminalArgs(t hub.Terminal) []any {
 	return []any{t.ID, t.Role, t.Worktree, t.Dir, t.Agent, t.Name, t.Size.Rows, t.Size.Cols, t.Home, t.Dispatch,
-		asJSON{t.Process}, t.CreatedAt, t.ClosedAt, t.EndedAt, t.ExitCode, t.Signal}
+		asJSON{t.Process}, t.CreatedAt, t.ClosedAt, t.EndedAt, t.ExitCode, t.Signal, t.CreatedBy}
 }
 
 func noTerminal(id hub.TerminalID) error {

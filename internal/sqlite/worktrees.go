@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	worktreeCols   = "id, repo, name, path, branch, base_commit, parent, state, display_name, comment, setup, request, created_at"
+	worktreeCols   = "id, repo, name, path, branch, base_commit, parent, state, display_name, comment, setup, request, created_at, created_by"
 	worktreeQuery  = `SELECT ` + worktreeCols + ` FROM worktrees WHERE id = ?`
 	worktreeByFold = `SELECT ` + worktreeCols + ` FROM worktrees WHERE name_fold = ? AND repo = ?`
 	worktreesNamed = `SELECT ` + worktreeCols + ` FROM worktrees WHERE name_fold = ? AND name = ? ORDER BY rid DESC`
@@ -25,12 +25,12 @@ var (
 
 func scanWorktree(s scanner, w *hub.Worktree) error {
 	return s.Scan(&w.ID, &w.Repo, &w.Name, &w.Path, &w.Branch, &w.Base, &w.Parent, &w.State, &w.DisplayName, &w.Comment,
-		fromJSON{&w.Setup}, &w.Request, &w.CreatedAt)
+		fromJSON{&w.Setup}, &w.Request, &w.CreatedAt, &w.CreatedBy)
 }
 
 func worktreeArgs(w hub.Worktree) []any {
 	return []any{w.ID, w.Repo, w.Name, w.Path, w.Branch, w.Base, w.Parent, w.State, w.DisplayName, w.Comment,
-		asJSON{w.Setup}, w.Request, w.CreatedAt, fold(w.Name), w.Open()}
+		asJSON{w.Setup}, w.Request, w.CreatedAt, w.CreatedBy, fold(w.Name), w.Open()}
 }
 
 func noWorktree(id hub.WorktreeID) error {

@@ -82,6 +82,8 @@ type AttachmentReader interface {
 	// OpenAttachments are those whose process has not been seen to its end or
 	// whose fence has not been carried out.
 	OpenAttachments() ([]hub.Attachment, error)
+	// AttachmentsOf are a peer's, ended or not, newest first; tombstones too.
+	AttachmentsOf(home hub.PeerID, p Page) (as []hub.Attachment, next int64, err error)
 }
 
 // Attachments keeps the owner's records of attempts. Every change signals

@@ -30,7 +30,7 @@ func Run(t *testing.T, o Options) {
 		{"Dispatches", dispatches}, {"DispatchFilters", dispatchFilters}, {"SwapRace", swapRace},
 		{"Attachments", attachments}, {"Holds", holds}, {"Beside", beside}, {"Posted", posted}, {"OpenAttachments", openAttachments}, {"AttachmentSignals", attachmentSignals},
 		{"Workers", workers}, {"Assigned", assigned}, {"Sessions", sessions}, {"DroppedCredential", droppedCredential}, {"Withdrawn", withdrawn},
-		{"Repos", repos}, {"Worktrees", worktrees}, {"Open worktrees", openWorktrees}, {"Terminals", terminals}, {"AttachedTo", attachedTo}, {"Outputs", outputs}, {"AgentPools", pools},
+		{"Repos", repos}, {"Worktrees", worktrees}, {"Open worktrees", openWorktrees}, {"Terminals", terminals}, {"AttachedTo", attachedTo}, {"AttachmentsOf", attachmentsOf}, {"Outputs", outputs}, {"AgentPools", pools},
 		{"Mailboxes", mailboxes}, {"Append", appendMail}, {"Batches", batches}, {"History", history},
 		{"Verdicts", verdicts}, {"Deliveries", deliveries}, {"Questions", questions},
 		{"Queues", queues}, {"QueueReads", queueReads}, {"Cursors", cursors},

@@ -44,3 +44,22 @@ func attachedTo(f *fixture) {
 	})
 	f.view(func(rx store.Rx) error { return same(f, []hub.Attachment{a, b})(rx.AttachedTo(a.Terminal)) })
 }
+
+// attachmentsOf: what a home has is listed newest first, and nobody else's.
+func attachmentsOf(f *fixture) {
+	n := 0
+	a, b, other, own := filled[hub.Attachment](&n), filled[hub.Attachment](&n), filled[hub.Attachment](&n), filled[hub.Attachment](&n)
+	b.Home, own.Home = a.Home, ""
+	f.update(func(tx store.Tx) error {
+		return first(tx.PutAttachment(a), tx.PutAttachment(other), tx.PutAttachment(own), tx.PutAttachment(b))
+	})
+	of := func(rx store.Rx, home hub.PeerID) []hub.Attachment {
+		return pages(f, 0, func(p store.Page) ([]hub.Attachment, int64, error) { return rx.AttachmentsOf(home, p) })
+	}
+	f.view(func(rx store.Rx) error {
+		equal(f, []hub.Attachment{b, a}, of(rx, a.Home))
+		equal(f, []hub.Attachment{other}, of(rx, other.Home))
+		equal(f, []hub.Attachment(nil), of(rx, ""))
+		return nil
+	})
+}

@@ -333,13 +333,18 @@ func lookupWorktree(rx store.RepoReader, selector string) (hub.Worktree, error) 
 	if err != nil {
 		return hub.Worktree{}, err
 	}
+	return onlyOne(named, selector)
+}
+
+// onlyOne is the one worktree that a name stands for.
+func onlyOne(named []hub.Worktree, name string) (hub.Worktree, error) {
 	switch len(named) {
 	case 0:
-		return hub.Worktree{}, hub.Errorf(hub.CodeWorktreeNotFoundOnServer, "there is no worktree %q here", selector)
+		return hub.Worktree{}, hub.Errorf(hub.CodeWorktreeNotFoundOnServer, "there is no worktree %q here", name)
 	case 1:
 		return named[0], nil
 	}
-	return hub.Worktree{}, hub.Invalid("worktree", "several worktrees are named %q; use id:…", selector)
+	return hub.Worktree{}, hub.Invalid("worktree", "several worktrees are named %q; use id:…", name)
 }
 
 // worktreeAround is the worktree that a folder is, or lies in.
@@ -352,7 +357,11 @@ func worktreeAround(rx store.RepoReader, path string) (hub.Worktree, error) {
 			break
 		}
 	}
-	return hub.Worktree{}, hub.Errorf(hub.CodeWorktreeNotFoundOnServer, "%q is in no worktree that this hub made", path)
+	return hub.Worktree{}, noneAround(path)
+}
+
+func noneAround(path string) error {
+	return hub.Errorf(hub.CodeWorktreeNotFoundOnServer, "%q is in no worktree that this hub made", path)
 }
 
 // withinGrant refuses a place outside the peer's granted roots.

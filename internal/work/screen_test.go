@@ -151,7 +151,7 @@ func (launchers) Occupy(in work.Occupancy) (hub.LaunchSpec, error) {
 	if in.Command == "missing" {
 		return hub.LaunchSpec{}, errLaunch
 	}
-	return hub.LaunchSpec{Terminal: in.Terminal, Argv: []string{"/bin/sh"}, Dir: in.Dir, PTY: &in.Size}, nil
+	return hub.LaunchSpec{Terminal: in.Terminal, Argv: []string{"/bin/sh"}, Dir: in.Dir, PTY: &in.Size, Env: []string{in.Env["WAVEHUB_DISPATCH_FILE"]}}, nil
 }
 
 func (launchers) Preamble(l work.Launch) string {

@@ -185,6 +185,8 @@ type Authority interface {
 	WriteFile(a hub.Attachment, token string) (path string, err error)
 	// Private is the terminal's 0700 folder; it is made if it is missing.
 	Private(hub.TerminalID) (string, error)
+	// File is the path that the terminal's capability file will have.
+	File(hub.TerminalID) (path string, err error)
 	// Open marks a terminal as one without a Dispatch, in which the CLI is its
 	// user's, until WriteFile gives it one for good. It returns the path that
 	// the capability file will have.

@@ -315,15 +315,21 @@ func peerNamed(rx store.PeerReader, on string) (hub.Peer, error) {
 		return rx.PeerByName(on)
 	}
 	p, err := find()
-	switch {
-	case err != nil:
+	if err != nil {
 		return p, err
-	case p.State != hub.PeerActive:
-		return p, hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
-	case !p.Role.CanBe(hub.RoleWorker):
-		return p, hub.Errorf(hub.CodeServerRequired, "%s is paired as home only; it runs no workers for this hub", p.Name)
 	}
-	return p, nil
+	return p, Serves(p)
+}
+
+// Serves refuses a peer that does not work for this hub.
+func Serves(p hub.Peer) error {
+	switch {
+	case p.State != hub.PeerActive:
+		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+	case !p.Role.CanBe(hub.RoleWorker):
+		return hub.Errorf(hub.CodeServerRequired, "%s is paired as home only; it runs no workers for this hub", p.Name)
+	}
+	return nil
 }
 
 func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, peer hub.Peer, body hub.PeerStart) (hub.Receipt, error) {

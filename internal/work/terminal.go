@@ -120,12 +120,15 @@ func (s *Service) CreateTerminal(ctx context.Context, r receipt.Request, in Term
 	return receipt.Long(ctx, s.Gate, r, receipt.Operation[hub.TerminalReceipt]{
 		Class: store.New,
 		Prepare: func(ctx context.Context) (err error) {
-			p, err = s.seat(ctx, in)
+			p, err = s.seatFor(ctx, r.Principal, in)
 			return err
 		},
 		Begin: func(tx store.Tx) (hub.TerminalReceipt, error) {
+			if err := admits(tx, r.Principal, p); err != nil {
+				return hub.TerminalReceipt{}, err
+			}
 			t := in.row(p)
-			t.CreatedAt = tx.Now()
+			t.CreatedAt, t.CreatedBy = tx.Now(), r.Principal.Name()
 			return hub.TerminalReceipt{Terminal: t, State: hub.StartStarting, Stage: hub.StageTerminalCreating, NextCommands: [][]string{}}, tx.PutTerminal(t)
 		},
 		Perform: func(ctx context.Context, begun hub.TerminalReceipt) (hub.TerminalReceipt, error) {
@@ -208,7 +211,7 @@ func (s *Service) occupy(ctx context.Context, begun hub.TerminalReceipt, command
 }
 
 func (s *Service) launchOccupant(ctx context.Context, t hub.Terminal, command string) (hub.Incarnation, error) {
-	file, err := s.Authority.Open(t.ID)
+	file, err := s.capabilityFile(t)
 	if err != nil {
 		return hub.Incarnation{}, err
 	}
@@ -223,6 +226,16 @@ func (s *Service) launchOccupant(ctx context.Context, t hub.Terminal, command st
 		return hub.Incarnation{}, err
 	}
 	return s.Terminals.Launch(ctx, spec)
+}
+
+// capabilityFile is where the terminal's capability will be. Until then the CLI in
+// it is its user's, unless another hub has asked for the terminal: that one acts
+// as itself, and never with this hub's own token.
+func (s *Service) capabilityFile(t hub.Terminal) (string, error) {
+	if t.OfPeer() {
+		return s.Authority.File(t.ID)
+	}
+	return s.Authority.Open(t.ID)
 }
 
 // ownEnv is what every process of a terminal is told by its hub.

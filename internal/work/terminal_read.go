@@ -28,19 +28,24 @@ type ShownTerminal struct {
 	Busy    bool
 }
 
-// ListTerminals reads terminals, newest first, each observed.
-func (s *Service) ListTerminals(ctx context.Context, f store.TerminalFilter, p store.Page) (out []ShownTerminal, next int64, err error) {
+// ListTerminals reads the terminals that the caller may see, newest first, each
+// observed.
+func (s *Service) ListTerminals(ctx context.Context, who hub.Principal, f store.TerminalFilter, p store.Page) (out []ShownTerminal, next int64, err error) {
 	err = s.Store.View(ctx, func(rx store.Rx) error {
-		ts, n, err := rx.TerminalList(f, p)
+		sight, err := SightOf(rx, who)
+		if err != nil {
+			return err
+		}
+		ts, n, err := Visible(p, func(p store.Page) ([]hub.Terminal, int64, error) { return rx.TerminalList(f, p) }, sight.terminal(rx))
 		if err != nil {
 			return err
 		}
 		out, next = make([]ShownTerminal, len(ts)), n
 		for i, t := range ts {
-			out[i].Terminal = t
 			if out[i].Busy, err = owned(rx, t); err != nil {
 				return err
 			}
+			out[i].Terminal = sight.without(t)
 		}
 		return nil
 	})
@@ -51,12 +56,13 @@ func (s *Service) ListTerminals(ctx context.Context, f store.TerminalFilter, p s
 }
 
 // WorktreeOf finds the worktree that a filter names, by id or by name.
-func (s *Service) WorktreeOf(ctx context.Context, selector string) (id hub.WorktreeID, err error) {
-	if hub.ValidID(hub.PrefixWorktree, selector) {
-		selector = "id:" + selector
-	}
+func (s *Service) WorktreeOf(ctx context.Context, who hub.Principal, selector string) (id hub.WorktreeID, err error) {
 	err = s.Store.View(ctx, func(rx store.Rx) error {
-		w, err := lookupWorktree(rx, selector)
+		sight, err := SightOf(rx, who)
+		if err != nil {
+			return err
+		}
+		w, err := sight.FindWorktree(rx, selector)
 		id = w.ID
 		return err
 	})
@@ -64,12 +70,16 @@ func (s *Service) WorktreeOf(ctx context.Context, selector string) (id hub.Workt
 }
 
 // ShowTerminal reads one terminal and asks its supervisor.
-func (s *Service) ShowTerminal(ctx context.Context, id hub.TerminalID) (out ShownTerminal, err error) {
+func (s *Service) ShowTerminal(ctx context.Context, who hub.Principal, id hub.TerminalID) (out ShownTerminal, err error) {
 	if _, err = s.decided(ctx, id); err != nil && !hub.IsCode(err, hub.CodeTerminalNotFound) {
 		s.Log.Warn("finding out about a terminal", "terminal_id", id, "error", err)
 	}
+	var sight Sight
 	err = s.Store.View(ctx, func(rx store.Rx) error {
-		if out.Terminal, err = rx.Terminal(id); err != nil {
+		if sight, err = SightOf(rx, who); err != nil {
+			return err
+		}
+		if out.Terminal, err = sight.findTerminal(rx, id); err != nil {
 			return err
 		}
 		out.Busy, err = owned(rx, out.Terminal)
@@ -78,8 +88,10 @@ func (s *Service) ShowTerminal(ctx context.Context, id hub.TerminalID) (out Show
 	if err != nil {
 		return out, err
 	}
+	made := sight.made(out.Terminal)
+	out.Terminal = sight.without(out.Terminal)
 	out.Process = s.processOf(ctx, out.Terminal)
-	if out.Terminal.Process != nil {
+	if out.Terminal.Process != nil && made {
 		if st, err := s.Terminals.State(ctx, *out.Terminal.Process); err == nil {
 			out.State = st // without it show says less, and nothing wrong
 		}

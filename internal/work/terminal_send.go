@@ -60,9 +60,9 @@ func (s *Service) SendTerminal(ctx context.Context, r receipt.Request, in SendIn
 	}
 	var process hub.Incarnation
 	return receipt.Long(ctx, s.Gate, r, receipt.Operation[hub.TerminalInput]{
-		Class: store.New, Prepare: s.decide(in.Terminal),
+		Class: store.New, Prepare: func(ctx context.Context) error { return s.handed(ctx, r.Principal, in.Terminal) },
 		Begin: func(tx store.Tx) (hub.TerminalInput, error) {
-			t, err := tx.Terminal(in.Terminal)
+			t, err := hold(tx, r.Principal, in.Terminal)
 			if err == nil {
 				process, err = typable(t)
 			}

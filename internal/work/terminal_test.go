@@ -75,7 +75,7 @@ func TestTerminalIsOnRecordToItsEnd(t *testing.T) {
 	if made.Process == nil || made.Role != hub.TerminalAgent || made.Dir != "/demo" || made.Size.Rows == 0 || made.Over() {
 		t.Fatalf("made %+v", made)
 	}
-	shown, err := s.ShowTerminal(t.Context(), made.ID)
+	shown, err := s.ShowTerminal(t.Context(), operator, made.ID)
 	if err != nil || shown.Process.Liveness != hub.Live || shown.Busy {
 		t.Fatalf("shown %+v %v", shown, err)
 	}
@@ -355,7 +355,7 @@ func TestWorkersHaveTerminals(t *testing.T) {
 	m := newMachine(t)
 	s := m.hubOf(m.store)
 	_, r := m.started(t, s)
-	ts, _, err := s.ListTerminals(t.Context(), store.TerminalFilter{Live: true}, store.Page{Limit: 10})
+	ts, _, err := s.ListTerminals(t.Context(), operator, store.TerminalFilter{Live: true}, store.Page{Limit: 10})
 	if err != nil || len(ts) != 1 || ts[0].Dispatch != r.Dispatch || !ts[0].Busy || ts[0].Agent != "sh" || ts[0].Process.Liveness != hub.Live {
 		t.Fatalf("%+v %v", ts, err)
 	}

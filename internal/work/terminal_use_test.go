@@ -198,7 +198,7 @@ func TestTypingThatFails(t *testing.T) {
 			if got := screen.inputs(); len(got) != c.typed {
 				t.Errorf("typed %q", got)
 			}
-			shown, err := s.ShowTerminal(t.Context(), made.ID)
+			shown, err := s.ShowTerminal(t.Context(), operator, made.ID)
 			if err != nil || shown.Busy != (c.state == hub.StartUnknown) {
 				t.Errorf("the terminal is busy: %v %v", shown.Busy, err)
 			}

@@ -49,7 +49,7 @@ func (s *Service) CreateWorktree(ctx context.Context, r receipt.Request, in Work
 	p := place{spec: in.spec(), hooks: in.RepoHooks}
 	return receipt.Long(ctx, s.Gate, r, receipt.Operation[hub.WorktreeReceipt]{
 		Class:   store.New,
-		Prepare: func(ctx context.Context) error { return s.resolveNew(ctx, &p) },
+		Prepare: func(ctx context.Context) error { return s.siteFor(ctx, r.Principal, in, &p) },
 		Begin:   func(tx store.Tx) (hub.WorktreeReceipt, error) { return s.beginWorktree(tx, r, p) },
 		Perform: func(ctx context.Context, begun hub.WorktreeReceipt) (hub.WorktreeReceipt, error) {
 			return s.performWorktree(ctx, begun, p)
@@ -64,7 +64,10 @@ func (s *Service) CreateWorktree(ctx context.Context, r receipt.Request, in Work
 }
 
 func (s *Service) beginWorktree(tx store.Tx, r receipt.Request, p place) (hub.WorktreeReceipt, error) {
-	p.worktree.Request = r.Key
+	if err := admitsTree(tx, r.Principal, p); err != nil {
+		return hub.WorktreeReceipt{}, err
+	}
+	p.worktree.Request, p.worktree.CreatedBy = r.Key, r.Principal.Name()
 	if err := p.reserve(tx, "", ""); err != nil {
 		return hub.WorktreeReceipt{}, err
 	}
@@ -190,7 +193,7 @@ func (s *Service) noteStage(tx store.Tx, w hub.Worktree, begun hub.WorktreeRecei
 		return err
 	}
 	out.State, out.Mutation = hub.StartStarting, hub.Mutation{RequestID: w.Request}
-	return receipt.Close(tx, hub.Principal{Kind: hub.Operator}.Space(), w.Request, &out, false)
+	return receipt.Close(tx, hub.SpaceOf(w.CreatedBy), w.Request, &out, false)
 }
 
 // madeResources are what the creation of a worktree makes.
@@ -220,7 +223,7 @@ func FindWorktree(rx store.RepoReader, selector string) (hub.Worktree, error) {
 
 // WorktreeAt is the worktree that a folder is, or lies in. The folder has to
 // exist, unless it is named exactly as it is on record.
-func (s *Service) WorktreeAt(ctx context.Context, path string) (w hub.Worktree, err error) {
+func (s *Service) WorktreeAt(ctx context.Context, who hub.Principal, path string) (w hub.Worktree, err error) {
 	if !filepath.IsAbs(path) {
 		return w, hub.Invalid("path", "%q must be an absolute path", path)
 	}
@@ -229,8 +232,10 @@ func (s *Service) WorktreeAt(ctx context.Context, path string) (w hub.Worktree, 
 		real = filepath.Clean(path)
 	}
 	err = s.Store.View(ctx, func(rx store.Rx) error {
-		w, err = worktreeAround(rx, real)
-		return err
+		if w, err = worktreeAround(rx, real); err != nil {
+			return err
+		}
+		return inSight(rx, who, w, noneAround(path))
 	})
 	return w, err
 }

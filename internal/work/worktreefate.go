@@ -155,7 +155,7 @@ func (s *Service) closeCreation(ctx context.Context, w hub.Worktree) error {
 			return err
 		}
 		out.Mutation = hub.Mutation{RequestID: w.Request}
-		return receipt.Close(tx, hub.Principal{Kind: hub.Operator}.Space(), w.Request, &out, out.State != hub.StartOutcomeUnknown)
+		return receipt.Close(tx, hub.SpaceOf(w.CreatedBy), w.Request, &out, out.State != hub.StartOutcomeUnknown)
 	})
 }
 

@@ -60,7 +60,7 @@ func (s *Service) unused(tx useTx, w hub.Worktree) error {
 	case w.Setup.Open():
 		return inUse(w, "its setup has not ended", "wait for the end of the setup: see worktree show")
 	}
-	users, err := usersOf(tx, w)
+	users, err := usersOf(tx, Sight{}, w)
 	if err == nil && len(users) > 0 {
 		return inUse(w, string(users[0])+" works in it", "stop that worker first, or wait for its end")
 	}
@@ -76,11 +76,11 @@ type useTx interface {
 	Now() hub.Micros
 }
 
-// usersOf are the live workers in a worktree.
-func usersOf(rx store.AttachmentReader, w hub.Worktree) (users []hub.DispatchID, err error) {
+// usersOf are the live workers in a worktree, as far as they are in sight.
+func usersOf(rx store.AttachmentReader, sight Sight, w hub.Worktree) (users []hub.DispatchID, err error) {
 	open, err := rx.OpenAttachments()
 	for _, a := range open {
-		if !a.ExitDone && (a.Worktree == w.ID || within(w.Path, a.Dir)) {
+		if sight.mine(a.Home) && !a.ExitDone && (a.Worktree == w.ID || within(w.Path, a.Dir)) {
 			users = append(users, a.Dispatch)
 		}
 	}
@@ -233,11 +233,16 @@ type WorktreeShown struct {
 	Unknown  string // why it could not be examined, "" if it was
 }
 
-// ShowWorktree reads one worktree, its lineage, who works in it, and examines it.
-func (s *Service) ShowWorktree(ctx context.Context, selector string) (WorktreeShown, error) {
+// ShowWorktree reads one worktree, its lineage, who works in it, and examines it,
+// all as far as the caller may see it.
+func (s *Service) ShowWorktree(ctx context.Context, who hub.Principal, selector string) (WorktreeShown, error) {
 	var out WorktreeShown
 	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
-		if out.Worktree, err = FindWorktree(rx, selector); err != nil {
+		sight, err := SightOf(rx, who)
+		if err != nil {
+			return err
+		}
+		if out.Worktree, err = sight.FindWorktree(rx, selector); err != nil {
 			return err
 		}
 		if out.Repo, err = rx.Repo(out.Worktree.Repo); err != nil {
@@ -246,7 +251,10 @@ func (s *Service) ShowWorktree(ctx context.Context, selector string) (WorktreeSh
 		if out.Children, err = rx.WorktreesUnder(out.Worktree.ID); err != nil {
 			return err
 		}
-		out.Users, err = usersOf(rx, out.Worktree)
+		if out.Children, err = kept(out.Children, sight.Worktree(rx)); err != nil {
+			return err
+		}
+		out.Users, err = usersOf(rx, sight, out.Worktree)
 		return err
 	})
 	if err != nil {

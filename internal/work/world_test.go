@@ -160,6 +160,7 @@ type process struct {
 	code   int
 	does   string  // of a verification: see verifiers
 	screen *screen // of a pseudo terminal, nil for pipes
+	env    []string
 }
 
 // terminals launches fake processes; each launch is counted.
@@ -180,6 +181,7 @@ func (ts *terminals) Launch(_ context.Context, s hub.LaunchSpec) (hub.Incarnatio
 		return hub.Incarnation{}, ts.noSetup
 	}
 	p := &process{in: hub.Incarnation{Terminal: s.Terminal, Nonce: "n", PID: len(ts.live) + 1}, exited: make(chan struct{})}
+	p.env = s.Env
 	if s.PTY != nil {
 		p.screen = newScreen(*s.PTY)
 	}
@@ -403,4 +405,5 @@ func (authority) WriteFile(hub.Attachment, string) (string, error) {
 	return "/private/dispatch.json", nil
 }
 func (authority) Private(hub.TerminalID) (string, error) { return "/private", nil }
+func (authority) File(hub.TerminalID) (string, error)    { return "/private/none.json", nil }
 func (authority) Open(hub.TerminalID) (string, error)    { return "/private/dispatch.json", nil }
