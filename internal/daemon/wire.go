@@ -58,6 +58,7 @@ type hubParts struct {
 	dispatch *dispatch.Service
 	work     *work.Service
 	fed      *federation
+	spools   *spools
 	server   *server.Server
 }
 
@@ -76,6 +77,7 @@ func assemble(ctx context.Context, p parts) (*hubParts, error) {
 	x.runs = &run.Service{Store: p.store, Tokens: tok}
 	x.mail = &mail.Service{Store: p.store, Access: dispatch.Access{}, Bus: p.bus, Draining: x.draining}
 	x.dispatch = &dispatch.Service{Store: p.store, Tokens: tok}
+	x.spools = x.newSpools()
 	for _, step := range []func(context.Context) error{x.wireFederation, x.wireWork, x.wireServer} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -167,7 +169,7 @@ func (x *hubParts) wireWork(context.Context) error {
 		Remote: remote{x.fed.client, x.fed.home.Kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
 		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.home.identity.Fingerprint},
 		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },
-		Listening: x.mail.Listening,
+		Listening: x.mail.Listening, Unspool: x.spools.drain,
 		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
 		VerifyTimeout: x.cfg.VerifyTimeout, FoldCase: runtime.GOOS == "windows" || runtime.GOOS == "darwin",
 	})
@@ -196,7 +198,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 		Hosts: x.hosts(), APIRemote: x.cfg.APIRemote,
 		APITLS:  &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.Cert}, SessionTicketsDisabled: true},
 		PeerTLS: x.fed.tls(ctx, x.home),
-		Metrics: x.meter, Log: x.log,
+		Metrics: x.meter, Log: x.log, Unspool: x.spools.drain,
 		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerOf: x.peerOf, PeerHello: x.fed.peers.Hello,
 	})
 	return err
