@@ -68,6 +68,10 @@ func cameHome(t testing.TB, run Coordinator, start api.StartReceipt) {
 	}
 }
 
+func spoolOf(owner *Hub, start api.StartReceipt) string {
+	return owner.Data("dispatches", terminalOf(start), "spool-"+start.DispatchId+".jsonl")
+}
+
 func testSpooled(t *testing.T, home, owner *Hub, place ...string) {
 	run, g, note := home.NewRun("spooled"), newGate(t), filepath.Join(t.TempDir(), "note")
 	start := run.Work(spooling(g, note), place...)
@@ -77,14 +81,16 @@ func testSpooled(t *testing.T, home, owner *Hub, place ...string) {
 		return exists(owner.Data("terminals", terminalOf(start), "exit.json"))
 	})
 	wasSpooled(t, note)
+	if !exists(spoolOf(owner, start)) {
+		t.Fatal("the spool is not beside the capability")
+	}
 	owner.Start()
 	cameHome(t, run, start)
-	if left, err := filepath.Glob(owner.Data("private", "*", "spool-*.jsonl")); err != nil || len(left) > 0 {
-		t.Errorf("%q is left %v", left, err)
-	}
-	if marks, err := os.ReadDir(owner.Data("private", "spooled")); err != nil || len(marks) > 0 {
-		t.Errorf("%d marks are left %v", len(marks), err)
-	}
+	eventually(t, "neither spool nor mark is left", 10*time.Second, func() bool {
+		marks, err := os.ReadDir(owner.Data("dispatches", "spooled"))
+		must(t, err)
+		return !exists(spoolOf(owner, start)) && len(marks) == 0
+	})
 }
 
 func TestAcceptance_F17_AWorkerReportsWhileItsHubIsDown(t *testing.T) {
@@ -263,4 +269,3 @@ func TestSpool_AFolderThatCannotBeWritten(t *testing.T) {
 	w.gate.open(t, 1)
 	run.Done(w.DispatchId)
 }
-
