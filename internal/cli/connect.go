@@ -32,6 +32,7 @@ type session struct {
 	*client.Client
 	dispatch *capfile.File // set inside a Dispatch, nil for the operator
 	path     string        // of the file that dispatch was read from
+	timeout  time.Duration // of the client inside a Dispatch
 	bound    bool          // a context or a consumer token is sent along
 	context  bool          // it is a context
 	unmade   string        // the consumer file of the environment, which does not exist yet
@@ -111,7 +112,7 @@ func (a *app) connectDispatch(path string, timeout time.Duration) (*session, err
 	if err != nil {
 		return nil, err
 	}
-	return &session{Client: c, dispatch: &file, path: path}, nil
+	return &session{Client: c, dispatch: &file, path: path, timeout: timeout}, nil
 }
 
 func (a *app) workerClient(file capfile.File, timeout time.Duration) (*client.Client, error) {

@@ -100,7 +100,7 @@ func (c *courier) reread() (moved bool, err error) {
 	if file.URL == was.URL && file.Fingerprint == was.Fingerprint && file.Token == was.Token {
 		return false, nil
 	}
-	next, err := c.a.workerClient(file, 0)
+	next, err := c.a.workerClient(file, c.s.timeout)
 	if err != nil {
 		return false, err
 	}

@@ -170,7 +170,7 @@ func (x *hubParts) wireWork(context.Context) error {
 		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.home.identity.Fingerprint},
 		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },
 		Listening: x.mail.Listening, Unspool: x.spools.drain,
-		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
+		Name: x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
 		VerifyTimeout: x.cfg.VerifyTimeout, FoldCase: runtime.GOOS == "windows" || runtime.GOOS == "darwin",
 	})
 	return nil

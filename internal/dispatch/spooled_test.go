@@ -99,4 +99,3 @@ func TestOnlyAnOwnerTellsOfARefusedLine(t *testing.T) {
 		}
 	}
 }
-

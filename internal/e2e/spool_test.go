@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/wavehub/wavehub/internal/capfile"
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/spool"
 	"github.com/wavehub/wavehub/openapi/api"
 )
 
@@ -113,31 +116,122 @@ func TestAcceptance_F17_ADrainCutByKillsLosesNothing(t *testing.T) {
 	run := h.NewRun("cut drains")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed: %d", seed)
-	rng, n := rand.New(rand.NewPCG(seed, 17)), 40
+	rng, n := rand.New(rand.NewPCG(seed, 17)), 190
 	w := run.heldWorker(t, h)
 	h.Kill()
+	place, err := spool.PlaceOf(w.Cap.Spool)
+	must(t, err)
 	for i := range n {
-		must(t, exitedZero(w.Caller().CLI("progress", fmt.Sprintf("line %d", i))))
+		body := fmt.Appendf(nil, `{"type":"status","body":"line %d"}`, i)
+		must(t, spool.Append(t.Context(), place, w.Cap.Token, spool.Line{Request: hub.NewRequestID(), Operation: "sendMessage", Body: body}))
 	}
 	must(t, exitedZero(w.Caller().CLI(w.report("succeeded", "line end")...)))
+	cuts := 0
 	for range scaled(t, 5, 20, 200) {
-		call := begin(t, func() (struct{}, error) { _ = h.start(); return struct{}{}, nil }) // it may be killed before it is ready
-		<-time.After(30*time.Millisecond + time.Duration(rng.Int64N(int64(120*time.Millisecond))))
+		before := h.PID()
+		call := begin(t, func() (struct{}, error) { return struct{}{}, h.start() })
+		eventually(t, "the hub begins", startLimit, func() bool { return h.PID() != before })
+		if awaitDrain(t, place) {
+			<-time.After(time.Duration(rng.Int64N(int64(40 * time.Millisecond))))
+			cuts++
+		}
 		h.Kill()
-		call.get(t, startLimit)
+		call.get(t, startLimit) // it may have been killed before it was ready
 	}
+	t.Logf("kills in a drain: %d", cuts)
 	h.Start()
-	w.gate.open(t, 1)
 	run.Done(w.DispatchId)
+	w.gate.open(t, 1)
 	all := get[api.HistoryPage](t, run.Caller, "check", "--all", "--limit", "200").Messages
 	for i, m := range all {
 		if want := fmt.Sprintf("line %d", i); m.Body != want && (i != n || m.Body != "line end") {
 			t.Fatalf("message %d is %q", i, m.Body)
 		}
 	}
-	if len(all) != n+1 {
-		t.Errorf("%d messages came, want %d", len(all), n+1)
+	if len(all) != n+1 || cuts == 0 {
+		t.Errorf("%d messages came, want %d, after %d cuts", len(all), n+1, cuts)
 	}
+}
+
+// awaitDrain waits until somebody has the lock of the spool; false says that there
+// is no spool any more.
+func awaitDrain(t *testing.T, p spool.Place) (drains bool) {
+	t.Helper()
+	f, err := os.OpenFile(p.File()+".lock", os.O_RDWR, 0)
+	must(t, err)
+	defer f.Close()
+	limit := time.After(startLimit)
+	for exists(p.File()) {
+		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return true
+		case err != nil:
+			t.Fatal(err)
+		}
+		must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_UN))
+		select {
+		case <-limit:
+			t.Fatal("the spool was not drained")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return false
+}
+
+// Two command lines report at once while their hub is killed again and again:
+// each command exits 0, and each message comes once, those of one in their order.
+func TestAcceptance_F17_TwoReportWhileTheHubIsKilled(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	run := h.NewRun("two reporters")
+	w := run.heldWorker(t, h)
+	n := scaled(t, 25, 60, 400)
+	var ended [2]background[map[string]int]
+	for who := range ended {
+		ended[who] = begin(t, func() (map[string]int, error) {
+			states := map[string]int{}
+			for i := range n {
+				r := w.Caller().CLI("progress", fmt.Sprintf("%d %d", who, i), "--json")
+				if err := exitedZero(r); err != nil {
+					return nil, err
+				}
+				states[string(decode[api.SendResult](t, r.Stdout).State)]++
+			}
+			return states, nil
+		})
+	}
+	for range scaled(t, 5, 12, 80) {
+		<-time.After(100 * time.Millisecond)
+		h.Kill()
+		<-time.After(50 * time.Millisecond)
+		h.Start()
+	}
+	for _, e := range ended {
+		got := e.get(t, commandLimit)
+		must(t, got.err)
+		t.Logf("states: %v", got.value)
+	}
+	must(t, exitedZero(w.Caller().CLI(w.report("succeeded", "end")...)))
+	run.Done(w.DispatchId)
+	var next [2]int
+	all := get[api.HistoryPage](t, run.Caller, "check", "--all", "--limit", "200", "--types", "status")
+	for {
+		for _, m := range all.Messages {
+			var who, i int
+			if _, err := fmt.Sscanf(m.Body, "%d %d", &who, &i); err != nil || i != next[who] {
+				t.Fatalf("%q came, awaited was %d", m.Body, next[who])
+			}
+			next[who]++
+		}
+		if all.NextCursor == nil {
+			break
+		}
+		all = get[api.HistoryPage](t, run.Caller, "check", "--all", "--limit", "200", "--types", "status", "--cursor", *all.NextCursor)
+	}
+	if next != [2]int{n, n} {
+		t.Errorf("%v came, of %d each", next, n)
+	}
+	w.gate.open(t, 1)
 }
 
 func exitedZero(r Result) error {
@@ -158,8 +252,7 @@ func TestSpool_ADirectMessageDoesNotOvertake(t *testing.T) {
 	must(t, exitedZero(w.Caller().CLI("progress", "first")))
 	h.Start()
 	w = w.again(t)
-	spool := w.Cap.Spool
-	if exists(spool) {
+	if exists(w.Cap.Spool) {
 		t.Fatal("the start left the spool")
 	}
 	h.Signal(syscall.SIGSTOP)
@@ -183,6 +276,14 @@ func TestSpool_ADirectMessageDoesNotOvertake(t *testing.T) {
 	if got := strings.Join(bodies, " "); got != "first second third fourth" {
 		t.Errorf("the order is %q", got)
 	}
+	h.Signal(syscall.SIGSTOP)
+	late = w.Caller().CLI("progress", "fifth", "--timeout", "1s", "--json")
+	h.Signal(syscall.SIGCONT)
+	must(t, exitedZero(late))
+	eventually(t, "the spool is drained unasked", 12*time.Second, func() bool {
+		all := get[api.HistoryPage](t, run.Caller, "check", "--all").Messages
+		return len(all) == 5 && all[4].Body == "fifth" && !exists(w.Cap.Spool)
+	})
 	w.gate.open(t, 1)
 }
 

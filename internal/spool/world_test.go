@@ -1,7 +1,6 @@
 package spool_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -143,8 +142,4 @@ func numbered(n int) (lines []spool.Line, texts []string) {
 		lines, texts = append(lines, status(text)), append(texts, text)
 	}
 	return lines, texts
-}
-
-func lastLine(raw []byte) []byte {
-	return raw[bytes.LastIndexByte(raw[:len(raw)-1], '\n')+1:]
 }
