@@ -21,6 +21,9 @@ func (s apiHandlers) SendMessage(w http.ResponseWriter, r *http.Request, params 
 	mutate(s.Server, w, r, verb[api.MessageSend, dispatch.Sent]{
 		key: params.IdempotencyKey,
 		do: func(ctx context.Context, q receipt.Request, b api.MessageSend) (dispatch.Sent, error) {
+			if err := s.drained(ctx, q.Principal); err != nil {
+				return dispatch.Sent{}, err
+			}
 			return s.cfg.Dispatch.Send(ctx, q, sendInput(b))
 		},
 		show: answered(http.StatusCreated, sendResult),
@@ -32,6 +35,9 @@ func (s apiHandlers) SendMessages(w http.ResponseWriter, r *http.Request, params
 	mutate(s.Server, w, r, verb[api.MessageBatch, dispatch.SentBatch]{
 		key: params.IdempotencyKey,
 		do: func(ctx context.Context, q receipt.Request, b api.MessageBatch) (dispatch.SentBatch, error) {
+			if err := s.drained(ctx, q.Principal); err != nil {
+				return dispatch.SentBatch{}, err
+			}
 			return s.cfg.Dispatch.SendBatch(ctx, q, each(b.Messages, sendInput))
 		},
 		show: answered(http.StatusCreated, batchResult),

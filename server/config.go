@@ -102,8 +102,8 @@ type Info struct {
 	StartedAt                                       hub.Micros
 }
 
-// Config is what a Server needs. All of it is required but Hosts, Ready, Metrics
-// and Log.
+// Config is what a Server needs. All of it is required but Hosts, Unspool, Ready,
+// Metrics and Log.
 type Config struct {
 	Runs     *run.Service
 	Mail     *mail.Service
@@ -128,6 +128,9 @@ type Config struct {
 	// PeerServerName. They are cloned; HTTP/1.1 is all that is offered.
 	APITLS, PeerTLS *tls.Config
 
+	// Unspool takes what the worker of a Dispatch wrote down while no hub
+	// answered; it costs next to nothing where there is nothing.
+	Unspool func(context.Context, hub.DispatchID) error
 	// Ready tells why the hub takes no new work, nil if it does.
 	Ready   func() error
 	Metrics *metrics.Metrics
@@ -169,6 +172,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Fingerprint == nil {
 		c.Fingerprint = func() string { return c.Hub.Fingerprint }
+	}
+	if c.Unspool == nil {
+		c.Unspool = func(context.Context, hub.DispatchID) error { return nil }
 	}
 	if c.Metrics == nil {
 		c.Metrics = metrics.New()

@@ -135,7 +135,7 @@ func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 		Store: w.store, Gate: receipt.NewGate(w.store, spawn), Terminals: w.terminal, Git: fakeGit{}, Agents: fakeAgents{}, Console: fakeAgents{},
 		Remote: nil, Authority: fakeAuthority{w.t.TempDir()}, Bus: bus, Spawn: spawn, Name: "test", StoreID: "store", Epoch: 1,
 		AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false }, Log: slog.New(slog.DiscardHandler),
-		Listening: mailboxes.Listening,
+		Listening: mailboxes.Listening, Unspool: func(context.Context, hub.DispatchID) error { return nil },
 	})
 	return Config{
 		Runs: &run.Service{Store: w.store, Tokens: testTokens{}}, Dispatch: &dispatch.Service{Store: w.store, Tokens: testTokens{}},

@@ -31,6 +31,8 @@ const maxToken = 4096
 type session struct {
 	*client.Client
 	dispatch *capfile.File // set inside a Dispatch, nil for the operator
+	path     string        // of the file that dispatch was read from
+	timeout  time.Duration // of the client inside a Dispatch
 	bound    bool          // a context or a consumer token is sent along
 	context  bool          // it is a context
 	hub      string        // the paired hub that is asked, "" for this one
@@ -110,14 +112,18 @@ func (a *app) connectDispatch(path string, timeout time.Duration) (*session, err
 		e.Hint, e.Status, e.Err = "inside a Dispatch no other credential is tried", 0, err
 		return nil, e
 	}
-	c, err := client.New(client.Config{
-		URL: file.URL, Fingerprint: file.Fingerprint, Token: client.Secret(file.Token),
-		Timeout: timeout, ConnectTimeout: a.flags.connectTimeout,
-	})
+	c, err := a.workerClient(file, timeout)
 	if err != nil {
 		return nil, err
 	}
-	return &session{Client: c, dispatch: &file}, nil
+	return &session{Client: c, dispatch: &file, path: path, timeout: timeout}, nil
+}
+
+func (a *app) workerClient(file capfile.File, timeout time.Duration) (*client.Client, error) {
+	return client.New(client.Config{
+		URL: file.URL, Fingerprint: file.Fingerprint, Token: client.Secret(file.Token),
+		Timeout: timeout, ConnectTimeout: a.flags.connectTimeout,
+	})
 }
 
 func readCapability(path string) (capfile.File, error) {

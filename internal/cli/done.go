@@ -12,7 +12,7 @@ func (a *app) doneCommand() *cobra.Command {
 	cmd := mark(&cobra.Command{
 		Use:     "done [BODY]",
 		Short:   "Report the end of this Dispatch's work",
-		Long:    "The short form of send --type worker_done inside a Dispatch; the ids come from its file.",
+		Long:    "The short form of send --type worker_done inside a Dispatch; the ids come from its file. What no\nhub answers is spooled (state spooled, exit 0), and goes out when the hub is back.",
 		Example: "wavehub done \"All checks pass\"\nwavehub done \"The tests do not compile\" --failed",
 		Args:    cobra.ArbitraryArgs,
 	}, isMutation, isWait, isLongWait)

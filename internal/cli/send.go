@@ -30,7 +30,9 @@ func (a *app) sendCommand() *cobra.Command {
 		Short: "Send a message, or report from inside a Dispatch",
 		Long: "Inside a Dispatch the recipient is always its own Run, and worker_done reports the end\n" +
 			"of the work. The operator names the recipient with --to run:RUN or --to dispatch:DISPATCH.\n\n" +
-			"A verdict of stale or rejected exits 5. With --wait-verdict, none within --timeout exits 7.",
+			"A verdict of stale or rejected exits 5. With --wait-verdict, none within --timeout exits 7.\n\n" +
+			"Inside a Dispatch, what no hub answers is spooled (state spooled, exit 0): it is on this disk,\n" +
+			"and the hub takes it in its order when it is back. A question is not spooled.",
 		Example: "wavehub send --to dispatch:" + exampleDispatch + " --type guidance --subject \"A hint\" --body \"Look at main.go first\"\n" +
 			"wavehub send --type status --subject \"Half way\" --body-file - --milestone half",
 		Args: exactly(),
@@ -124,7 +126,10 @@ func (a *app) send(cmd *cobra.Command, in client.MessageSend, waitVerdict bool) 
 
 func (a *app) sendOn(cmd *cobra.Command, s *session, in client.MessageSend, waitVerdict bool) error {
 	var raw json.RawMessage
-	out, err := s.Send(cmd.Context(), in, a.options(&raw)...)
+	out, err := a.hand(cmd.Context(), s, in, &raw)
+	if request, ok := errors.AsType[spooled](err); ok {
+		return a.printSpooled(in, string(request))
+	}
 	if err != nil {
 		return err
 	}

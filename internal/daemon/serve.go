@@ -144,17 +144,18 @@ func (x *hubParts) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	x.spools.sweep(ctx) // before an exit is published
 	return x.work.Recover(ctx)
 }
 
 // start runs the loops: peers to pull from, relays, fences to carry out, held
-// reports to look into.
+// reports to look into, spools to drain.
 func (x *hubParts) start(loops *group.Group) {
 	for name, loop := range map[string]func(context.Context) error{
 		"peers":  func(ctx context.Context) error { return x.fed.follow(ctx, x.bus) },
 		"relays": x.fed.home.Run, "parked streams": x.fed.parker.Run, "wake-ups": x.fed.watch,
 		"fences": x.work.Fences, "verifications": x.work.Verifications, "presences": x.work.Presences,
-		"sweep": x.sweep, "rotations": x.rotations,
+		"sweep": x.sweep, "spools": x.spools.run, "rotations": x.rotations,
 	} {
 		loops.Go(func(ctx context.Context) {
 			if err := loop(ctx); err != nil && ctx.Err() == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/keystore"
 	"github.com/wavehub/wavehub/internal/safefile"
+	"github.com/wavehub/wavehub/internal/spool"
 )
 
 // tokens derives and hashes this hub's credentials; it implements run.Tokens,
@@ -60,6 +61,7 @@ func (a authority) WriteFile(at hub.Attachment, token string) (string, error) {
 	raw, err := capfile.Encode(capfile.File{
 		URL: a.url, Fingerprint: a.fingerprint(), Token: token,
 		RunID: string(at.Run), TaskID: string(at.Task), DispatchID: string(at.Dispatch),
+		Spool:         spool.Place{Root: a.root, Terminal: at.Terminal, Dispatch: at.Dispatch}.File(),
 		MayCoordinate: at.Spec.MayCoordinate,
 	})
 	if err != nil {

@@ -57,6 +57,7 @@ type hubParts struct {
 	dispatch *dispatch.Service
 	work     *work.Service
 	fed      *federation
+	spools   *spools
 	server   *server.Server
 }
 
@@ -75,6 +76,7 @@ func assemble(ctx context.Context, p parts) (*hubParts, error) {
 	x.runs = &run.Service{Store: p.store, Tokens: tok}
 	x.mail = &mail.Service{Store: p.store, Access: dispatch.Access{}, Bus: p.bus, Draining: x.draining}
 	x.dispatch = &dispatch.Service{Store: p.store, Tokens: tok}
+	x.spools = x.newSpools()
 	for _, step := range []func(context.Context) error{x.wireFederation, x.wireWork, x.wireServer} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -171,8 +173,8 @@ func (x *hubParts) wireWork(context.Context) error {
 		Remote: remote{x.fed.client, x.fed.kick}, AnswerLost: answerLost, Bus: x.bus, Spawn: x.jobs.Go,
 		Authority: authority{key: x.home.tokenKey, root: x.home.private(), url: x.url, fingerprint: x.fingerprint},
 		LinkUp:    func(id hub.PeerID) bool { return x.fed.home.State(id).State == relay.LinkUp },
-		Listening: x.mail.Listening,
-		Name:      x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
+		Listening: x.mail.Listening, Unspool: x.spools.drain,
+		Name: x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
 		VerifyTimeout: x.cfg.VerifyTimeout, FoldCase: runtime.GOOS == "windows" || runtime.GOOS == "darwin",
 	})
 	return nil
@@ -200,7 +202,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 		Hosts: x.hosts(), APIRemote: x.cfg.APIRemote,
 		Fingerprint: x.fingerprint, APITLS: apiTLS(x.home.ring),
 		PeerTLS: x.fed.tls(ctx, x.home),
-		Metrics: x.meter, Log: x.log,
+		Metrics: x.meter, Log: x.log, Unspool: x.spools.drain,
 		PeerRelay: x.fed.relayHandler(x.draining), PeerPair: x.fed.peers.PairHandler(), PeerPark: x.fed.parkHandler(x.draining), PeerOf: x.peerOf, PeerHello: x.fed.peers.Greet, Forward: x.forward,
 	})
 	if err == nil {

@@ -107,7 +107,7 @@ func arriveMessage(tx store.Tx, d hub.Dispatch, it hub.Item) (arrival, error) {
 	case hub.TypeStatus, hub.TypeEscalation, hub.TypeHandoff, hub.TypeGuidance:
 		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return lateFor(d, it), postMail(tx, d, m) }}, nil
 	case hub.TypeNotice:
-		return arriveSetup(d, m, by)
+		return arriveNotice(d, m, by)
 	case hub.TypeAnswer, hub.TypeSessionStart, hub.TypeControl, hub.TypeSessionClose:
 	}
 	return arrival{}, refusef("a worker cannot send a %s", m.Type)

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -11,10 +12,13 @@ import (
 const (
 	noticePeerState  = "peer_state"
 	noticeSetupState = "setup_state"
+
+	noticeSpoolRejected = "spool_rejected"
 )
 
 // notice is mail that the home writes itself, from its own facts.
 type notice struct {
+	id            hub.MessageID // "" mints one
 	subject, body string
 	payload       any  // names its kind
 	history       bool // it is to be read, and wakes nobody
@@ -26,7 +30,7 @@ func postNotice(tx store.Tx, run hub.RunID, n notice) error {
 		return err
 	}
 	_, err = tx.Append(hub.Message{
-		ID: hub.NewMessageID(), Run: run, From: hubName, To: run.Box(), Type: hub.TypeNotice,
+		ID: cmp.Or(n.id, hub.NewMessageID()), Run: run, From: hubName, To: run.Box(), Type: hub.TypeNotice,
 		Subject: n.subject, Body: n.body, Payload: payload, History: n.history, CreatedAt: tx.Now(),
 	})
 	return err

@@ -84,8 +84,8 @@ func setupNotice(d hub.Dispatch, s hub.SetupReport) notice {
 	}}
 }
 
-// arriveSetup takes an owner's word on the end of a setup: the only notice that
-// an owner may cause, and only in the owner's name.
+// arriveSetup takes an owner's word on the end of a setup, only in the owner's
+// name.
 func arriveSetup(d hub.Dispatch, m hub.Message, by string) (arrival, error) {
 	var s hub.SetupReport
 	if by != hubName || json.Unmarshal(m.Payload, &s) != nil {

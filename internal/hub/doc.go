@@ -35,6 +35,7 @@
 //	Findings    what the owner found out: verification, changes, notes
 //	Baseline    what a worktree was when the first attempt of a Task got it
 //	Verdict     what the home made of a report
+//	Spool       what a worker wrote down while no hub answered: a file per Dispatch
 //	Item        one entry of a relay queue: a sequence never changes its content
 //	Receipt     the record of one request: at most one effect per request id
 //	Effect      something outside the store that a request made or reused

@@ -49,7 +49,7 @@ func (m *machine) homeOf(r work.Remote, terms work.Terminals, workers int) *work
 		Store: m.store, Gate: receipt.NewGate(m.store, jobs.Go), Terminals: terms, Git: m.trees, Agents: launchers{}, Authority: authority{}, Transcripts: m.notes,
 		Bus: m.bus, Spawn: jobs.Go, Name: "mac", Bin: "/bin/wavehub", StoreID: "store_1", Epoch: 1, Log: slog.New(slog.DiscardHandler),
 		AnswerLost: func(err error) bool { return errors.Is(err, errLost) },
-		LinkUp:     func(hub.PeerID) bool { return false }, Remote: r, Workers: workers,
+		LinkUp:     func(hub.PeerID) bool { return false }, Remote: r, Workers: workers, Unspool: m.unspool,
 	})
 }
 

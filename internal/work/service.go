@@ -213,6 +213,9 @@ type Config struct {
 	LinkUp func(hub.PeerID) bool
 	// Listening reports whether somebody waits on a mailbox.
 	Listening func(hub.Box) bool
+	// Unspool accepts what the worker of a Dispatch wrote down while no hub
+	// answered; it costs next to nothing where there is nothing.
+	Unspool func(context.Context, hub.DispatchID) error
 	// Spawn runs a function in a goroutine with an owner; false when stopping.
 	Spawn func(func(context.Context)) bool
 	// Name, Bin, Workers and PerAgent are this hub's name, its program's

@@ -158,6 +158,9 @@ func (s *Service) carryOut(ctx context.Context, a hub.Attachment, timeout time.D
 		s.Log.Error("ending a setup that holds a start", "dispatch_id", a.Dispatch, "error", err)
 	}
 	ev := s.stopVerification(ctx, a, s.end(ctx, a))
+	if err := s.Unspool(context.WithoutCancel(ctx), a.Dispatch); err != nil { // it is stale, and taken later
+		s.Log.Warn("draining the spool of a stopped worker", "dispatch_id", a.Dispatch, "error", err)
+	}
 	err = s.Store.Update(context.WithoutCancel(ctx), store.Settle, func(tx store.Tx) error {
 		return dispatch.Stopped(tx, a.Home, a.Dispatch, ev)
 	})

@@ -117,6 +117,9 @@ func (f *follower) commit(ctx context.Context) error {
 	if !ok || f.done {
 		return nil
 	}
+	if err := f.s.Unspool(ctx, f.a.Dispatch); err != nil {
+		return err
+	}
 	f.done = true
 	if err := f.s.commitResult(ctx, f.a, r); err != nil {
 		return err

@@ -86,9 +86,13 @@ func (s *Service) awaitExit(ctx context.Context, in hub.Incarnation) (done bool,
 	return err == nil, err
 }
 
-// commitExit commits a proven exit once, with the end of the output. Output
-// that cannot be read holds no exit back.
+// commitExit commits a proven exit once, behind what the workers spooled, with
+// the end of the output. Output that cannot be read holds no exit back; a spool
+// does, for what it holds was accepted before.
 func (s *Service) commitExit(ctx context.Context, in hub.Incarnation, st hub.ProcessState) error {
+	if err := s.unspoolAll(ctx, in); err != nil {
+		return err
+	}
 	tail, err := s.Terminals.Tail(ctx, in.Terminal, resultBytes)
 	if err != nil {
 		s.Log.Error("reading a terminal's output at its end", "terminal_id", in.Terminal, "error", err)

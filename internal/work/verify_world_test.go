@@ -133,6 +133,7 @@ func (c checked) hubThatStops(st store.Store) (*work.Service, func()) {
 		Store: st, Gate: receipt.NewGate(st, jobs.Go), Terminals: c.v, Git: c.trees, Agents: launchers{}, Authority: authority{},
 		Bus: c.bus, Spawn: jobs.Go, Name: "mac", Bin: "/bin/wavehub", StoreID: "store_1", Epoch: 1, Log: slog.New(slog.DiscardHandler),
 		AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false }, VerifyTimeout: time.Minute,
+		Unspool: c.unspool,
 	})
 	jobs.Go(func(ctx context.Context) { _ = s.Verifications(ctx) })
 	return s, stop

@@ -28,7 +28,8 @@ type machine struct {
 	terms *terminals
 	trees *trees
 	notes *records
-	later atomic.Int64 // how far the store's clock is ahead, in microseconds
+	spool func(hub.DispatchID) error // what Unspool does, if set
+	later atomic.Int64               // how far the store's clock is ahead, in microseconds
 }
 
 func newMachine(t *testing.T) *machine {
@@ -76,8 +77,15 @@ func (m *machine) hubOf(st store.Store) *work.Service {
 		Store: st, Gate: receipt.NewGate(st, jobs.Go), Terminals: m.terms, Git: m.trees, Agents: launchers{}, Console: launchers{}, Authority: authority{}, Transcripts: m.notes,
 		Bus: m.bus, Spawn: jobs.Go, Name: "mac", Bin: "/bin/wavehub", StoreID: "store_1", Epoch: 1, Log: slog.New(slog.DiscardHandler),
 		CursorKey: []byte("key"), AnswerLost: func(error) bool { return false }, LinkUp: func(hub.PeerID) bool { return false },
-		Listening: func(hub.Box) bool { return false },
+		Listening: func(hub.Box) bool { return false }, Unspool: m.unspool,
 	})
+}
+
+func (m *machine) unspool(_ context.Context, id hub.DispatchID) error {
+	if m.spool == nil {
+		return nil
+	}
+	return m.spool(id)
 }
 
 func (m *machine) newTask() hub.TaskID {
