@@ -153,7 +153,9 @@ func TestRestoredReceiverAsksForGaps(t *testing.T) {
 	})
 }
 
-func TestUnretainedItemsParkOneDispatch(t *testing.T) {
+// What the source keeps no more is passed over and told; what comes behind it is
+// taken.
+func TestSweptItemsAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, testkit.NewFaultNet(1, testkit.Faults{}))
 		d, other := hub.NewDispatchID(), hub.NewDispatchID()
@@ -162,15 +164,11 @@ func TestUnretainedItemsParkOneDispatch(t *testing.T) {
 			p.worker.enqueue(other, fmt.Sprint(i))
 		}
 		p.worker.acked[d] = 3
-		p.worker.queues[d] = p.worker.queues[d][3:]
+		p.worker.sweep(d, 2)
 		p.start()
-		eventually(t, 10*time.Second, "parked", func() bool {
-			p.worker.mu.Lock()
-			defer p.worker.mu.Unlock()
-			return strings.HasPrefix(p.worker.parked[d], "not_retained") && p.worker.acked[other] == 5
-		})
-		if p.opens != 1 {
-			t.Fatalf("%d connections: the park ended a session", p.opens)
+		eventually(t, 10*time.Second, "all that is left", p.worker.settled)
+		if p.opens != 1 || p.home.lost[d] != 2 || len(p.home.got[d]) != 3 || len(p.home.got[other]) != 5 {
+			t.Fatalf("%d connections, %v lost, %d and %d items", p.opens, p.home.lost, len(p.home.got[d]), len(p.home.got[other]))
 		}
 		p.close()
 	})
@@ -510,7 +508,7 @@ func TestAcceptance_F12_LiarsHurtThemselvesOnly(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPair(t, testkit.NewFaultNet(1, testkit.Faults{}))
 				if name == "beyond the grant" {
-					p.desk.session.cfg.Importer = stuck{}
+					p.desk.session.cfg.Importer = stuck{p.worker}
 				}
 				if name != "beyond the grant" {
 					p.start()
@@ -562,7 +560,7 @@ func TestRandomFrames(t *testing.T) {
 }
 
 // stuck is an importer whose store hangs until the session ends.
-type stuck struct{}
+type stuck struct{ Importer }
 
 func (stuck) Import(ctx context.Context, _ hub.PeerID, _ hub.Direction, _ hub.FeedState, _ []hub.Item) (hub.ImportResult, error) {
 	<-ctx.Done()

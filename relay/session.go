@@ -65,6 +65,9 @@ type link struct {
 	inFlight *budget         // item bytes the peer may still send
 	feed     hub.FeedState   // of the peer's log; applier only, after greet
 	behind   behind          // applier only
+	ahead    *ahead          // applier only
+	log      hub.LogState    // of our own log, as the hello said; read after greet
+	lacks    bool            // the peer has lost what it acknowledged; read after greet
 	refused  refused         // applier only
 
 	failed  chan struct{} // closed with the first failure
@@ -76,7 +79,8 @@ func newLink(cfg *Config, conn Conn, peer hub.PeerID) *link {
 	return &link{
 		cfg: cfg, conn: conn, peer: peer,
 		in: make(chan wire.Frame, mergedFrames), out: newOutbox(), sent: newLedger(),
-		gaps: newGaps(cfg.Again), inFlight: &budget{left: 2 * cfg.Window}, behind: behind{}, refused: refused{}, failed: make(chan struct{}),
+		gaps: newGaps(cfg.Again), inFlight: &budget{left: 2 * cfg.Window}, failed: make(chan struct{}),
+		behind: behind{}, refused: refused{}, ahead: newAhead(cfg.Window),
 	}
 }
 

@@ -95,7 +95,16 @@ func (x *hubParts) wireFederation(context.Context) error {
 	}
 	src := source{Service: x.dispatch, id: x.storeID, epoch: x.epoch}
 	x.fed, err = newFederation(peers, src, x.bus, x.home, once, x.linkChanged, x.meter, x.log)
+	x.dispatch.LinkUp = x.flows
 	return err
+}
+
+// flows reports whether items of a direction flow to a peer.
+func (x *hubParts) flows(id hub.PeerID, dir hub.Direction) bool {
+	if dir == hub.ToHome {
+		return x.fed.desk.Up(id)
+	}
+	return x.fed.home.State(id).State == relay.LinkUp
 }
 
 // addresses are where peers may reach this hub.

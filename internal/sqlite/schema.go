@@ -34,6 +34,9 @@ var setupSQL string
 //go:embed migrations/0007_child_runs.sql
 var childRunsSQL string
 
+//go:embed migrations/0009_relay.sql
+var relaySQL string
+
 // migration brings a schema of the version before it up to version. Released
 // migrations never change.
 type migration struct {
@@ -41,7 +44,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}, {9, relaySQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.
