@@ -53,6 +53,7 @@ type (
 	Peer                    = api.Peer
 	PeerAdd                 = api.PeerAdd
 	PeerDetail              = api.PeerDetail
+	PeerRelay               = api.PeerRelay
 	PeerPage                = api.PeerPage
 	PeerResult              = api.PeerResult
 	Presence                = api.Presence

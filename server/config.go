@@ -78,6 +78,7 @@ type Joined struct {
 type Link struct {
 	State, Transport, Stage, LastError string
 	ConnectedAt                        hub.Micros
+	Relay                              hub.RelayState
 }
 
 // Info is what GET /v1/hub says of this hub.

@@ -88,6 +88,12 @@ func peerDetail(p hub.Peer, l Link) api.PeerDetail {
 	out := api.PeerDetail{Peer: peerOf(p)}
 	out.Link.State, out.Link.Transport = api.PeerDetailLinkState(l.State), api.PeerDetailLinkTransport(l.Transport)
 	out.Link.Stage, out.Link.LastError, out.Link.ConnectedAt = null(l.Stage), null(l.LastError), maybeAt(l.ConnectedAt)
+	out.Relay = api.PeerRelay{
+		QueuedItems: l.Relay.Items, QueuedBytes: l.Relay.Bytes, ParkedCount: l.Relay.ParkedCount,
+		Parked: each(l.Relay.Parked, func(q hub.ParkedQueue) api.RelayParked {
+			return api.RelayParked{DispatchId: string(q.Dispatch), Sending: q.Sending, Waiting: q.Waiting, Reason: q.Reason}
+		}),
+	}
 	return out
 }
 

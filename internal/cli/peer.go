@@ -159,6 +159,7 @@ func (a *app) peerShow() *cobra.Command {
 				if out.Link.LastError != nil {
 					p.line("  last error: %s", *out.Link.LastError)
 				}
+				printRelay(p, out.Relay)
 			},
 		}.runE(a),
 	}

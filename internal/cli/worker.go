@@ -73,6 +73,9 @@ func printDispatch(p *printer, out *client.DispatchDetail) {
 	}
 	p.line("  link %s, process %s, exit code %s, attachment %s", string(o.Link), string(o.Process), code, string(o.Attachment))
 	p.line("  last output %s, last report %s, waiting for %s", or(o.LastOutputAt, "never"), or(o.LastReportAt, "never"), or(o.WaitingFor, "nothing"))
+	if out.RelayParked != "" {
+		p.line("  relay parked: %s", out.RelayParked)
+	}
 	printFindings(p, d.Findings)
 	if s := out.Receipt.Setup; s.State != "not_applicable" {
 		p.line("  setup %s", string(s.State))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/peer"
 	"github.com/wavehub/wavehub/internal/receipt"
@@ -14,8 +15,9 @@ import (
 // pairing fits the peer registry to server.PeerService.
 type pairing struct {
 	*federation
-	work *work.Service
-	git  git
+	work     *work.Service
+	dispatch *dispatch.Service
+	git      git
 }
 
 // granted completes the grants of a side that serves: all verbs, canonical
@@ -96,8 +98,9 @@ func (p pairing) Get(ctx context.Context, idOrName string) (hub.Peer, server.Lin
 		return found, server.Link{}, err
 	}
 	p.home.Kick(found.ID)
+	relay, err := p.dispatch.RelayState(ctx, found.ID)
 	st := p.home.State(found.ID)
 	return found, server.Link{
-		State: st.State, Transport: "direct", Stage: st.Stage, LastError: st.LastError, ConnectedAt: st.ConnectedAt,
-	}, nil
+		State: st.State, Transport: "direct", Stage: st.Stage, LastError: st.LastError, ConnectedAt: st.ConnectedAt, Relay: relay,
+	}, err
 }

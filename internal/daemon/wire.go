@@ -196,7 +196,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 	id := x.home.identity
 	x.server, err = server.New(server.Config{
 		Runs: x.runs, Mail: x.mail, Dispatch: x.dispatch, Work: x.work, Store: x.store,
-		Peers: pairing{x.fed, x.work, g}, Tokens: tokens{x.home.tokenKey},
+		Peers: pairing{x.fed, x.work, x.dispatch, g}, Tokens: tokens{x.home.tokenKey},
 		CursorKey: keystore.Derive(x.home.tokenKey, "cursor", "", 1, 32),
 		Hub: server.Info{
 			HubID: id.HubID, Name: x.cfg.Name, Version: x.build.Version, URL: x.url, Fingerprint: id.Fingerprint,

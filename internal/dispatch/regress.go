@@ -72,6 +72,12 @@ func (s *Service) Begin(ctx context.Context, peer hub.PeerID, dir hub.Direction,
 	return feed, c.acks, err
 }
 
+// SeenEpoch notes that a peer knows a later epoch of this store than the store
+// itself does, which was put back to before that: it is adopted into one behind.
+func (s *Service) SeenEpoch(ctx context.Context, epoch int64) error {
+	return s.Store.Update(ctx, store.Import, func(tx store.Tx) error { return tx.SeeEpoch(epoch) })
+}
+
 // comparison goes through the cursors of a source, page by page. What a page has
 // noted is on record, so that a session that ends early has lost nothing.
 type comparison struct {
@@ -146,11 +152,12 @@ func (c *comparison) note(tx store.Relay, src store.SourceKey, cur store.PlacedC
 			return false, err
 		}
 	}
-	if refused := (hub.Ack{Parked: at.Parked}); at.Parked == reason || refused.Conflicting() && c.found == older {
+	told := hub.Ack{Parked: at.Parked}.Conflicting()
+	if at.Parked == reason || told && c.found == older {
 		return false, nil
 	}
 	at.Parked = reason
-	return true, tx.SaveCursor(key, at)
+	return !told, tx.SaveCursor(key, at)
 }
 
 // conclude makes the source's present state the one to compare with. A position of

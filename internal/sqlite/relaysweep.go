@@ -20,8 +20,9 @@ const (
 	sweptFeed  = `UPDATE relay_feeds SET swept_pos = MAX(swept_pos, ?) WHERE rid = ?`
 	endQueue   = `UPDATE relay_queues SET ended_at = ? WHERE ` + inQueue
 
-	raiseEpoch = `UPDATE meta SET store_epoch = store_epoch + 1,
+	raiseEpoch = `UPDATE meta SET store_epoch = MAX(store_epoch, epoch_seen) + 1,
 		epoch_begin = (SELECT COALESCE(MAX(pos), 0) FROM relay_items) WHERE id = 1 RETURNING store_epoch`
+	seeEpoch  = `UPDATE meta SET epoch_seen = ? WHERE id = 1 AND epoch_seen < ?`
 	dropAcked = `DELETE FROM relay_items WHERE seq <= (SELECT acked_seq FROM relay_queues WHERE rid = relay_items.queue)`
 	// Two steps, so that no number is given twice in between.
 	renumber = `UPDATE relay_items SET
@@ -104,6 +105,12 @@ func (tx *Tx) swept(p place, seq, pos, end int64) error {
 func (tx *Tx) EndQueue(k store.QueueKey, at hub.Micros) error {
 	_, err := tx.exec(endQueue, at, k.Dispatch, k.Peer, k.Direction)
 	return wrap(err, "ending the queue of %s", k.Dispatch)
+}
+
+// SeeEpoch implements store.Relay.
+func (tx *Tx) SeeEpoch(epoch int64) error {
+	_, err := tx.exec(seeEpoch, epoch, epoch)
+	return wrap(err, "noting an epoch that a peer has seen")
 }
 
 // RaiseEpoch implements store.Relay. Its work grows with the log that is kept.

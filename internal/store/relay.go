@@ -133,7 +133,10 @@ type Relay interface {
 	SweepQueue(k QueueKey, seq int64, limit int) (int, error)
 	// EndQueue notes when a queue was first seen to be of a settled Dispatch.
 	EndQueue(k QueueKey, at hub.Micros) error
-	// RaiseEpoch begins a new epoch of this store: acknowledged items are dropped
+	// SeeEpoch notes an epoch of this store that a peer has seen: none that comes
+	// is to be the same.
+	SeeEpoch(epoch int64) error
+	// RaiseEpoch begins a new epoch of this store, behind all that were seen: acknowledged items are dropped
 	// and every queue counts what is left from 1. It returns the new epoch and how
 	// many items are sent again.
 	RaiseEpoch() (epoch, items int64, err error)

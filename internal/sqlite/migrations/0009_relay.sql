@@ -1,6 +1,10 @@
 -- The position of the log at which the present epoch began.
 ALTER TABLE meta ADD COLUMN epoch_begin INTEGER NOT NULL DEFAULT 0;
 
+-- The highest epoch of this store that a peer has seen: of a store that was put
+-- back it may be ahead of the store's own.
+ALTER TABLE meta ADD COLUMN epoch_seen INTEGER NOT NULL DEFAULT 0;
+
 -- items and bytes are what waits in queues that are not parked; acked_items
 -- how many are acknowledged in this epoch, acked_pos the newest of them, swept_pos
 -- the newest one that is gone.
