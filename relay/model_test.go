@@ -10,6 +10,7 @@ import (
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/testkit"
+	"github.com/wavehub/wavehub/relay/wire"
 )
 
 // model is one hub in memory: source, importer and feed, with the rules of the
@@ -370,6 +371,21 @@ type pair struct {
 	mu    sync.Mutex
 	opens int
 	down  error
+	tap   func(wire.Frame) // sees what the home reads; set before start
+}
+
+// tapped shows the frames that are read from a connection.
+type tapped struct {
+	Conn
+	see func(wire.Frame)
+}
+
+func (c tapped) ReadFrame(ctx context.Context) ([]byte, error) {
+	raw, err := c.Conn.ReadFrame(ctx)
+	if f, bad := wire.Decode(raw); err == nil && bad == nil {
+		c.see(f)
+	}
+	return raw, err
 }
 
 const thePeer = hub.PeerID("peer_of_the_test")
@@ -403,6 +419,9 @@ func (p *pair) Open(context.Context, hub.PeerID) (Conn, error) {
 	}
 	a, b := p.net.Pipe()
 	p.wg.Go(func() { _ = p.desk.Serve(p.ctx, b, thePeer) })
+	if p.tap != nil {
+		return tapped{a, p.tap}, nil
+	}
 	return a, nil
 }
 

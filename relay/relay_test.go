@@ -494,6 +494,23 @@ func TestAcceptance_F12_LiarsHurtThemselvesOnly(t *testing.T) {
 		"no id": {frames: func(t *testing.T) []func(Conn) {
 			return []func(Conn){send(t, hello), send(t, wire.Items{Items: []hub.Item{{Pos: 1, Seq: 1, Dispatch: "../x", ID: "m"}}})}
 		}},
+		"version of the future": {frames: func(t *testing.T) []func(Conn) {
+			return []func(Conn){send(t, hello), func(c Conn) {
+				_ = c.WriteFrame(context.Background(), []byte{wire.Version + 1, byte(wire.KindPing), 0, 0, 0, 0, 0, 0, 0, 1})
+			}}
+		}},
+		"unknown kind": {frames: func(t *testing.T) []func(Conn) {
+			return []func(Conn){send(t, hello), func(c Conn) { _ = c.WriteFrame(context.Background(), []byte{wire.Version, 200}) }}
+		}},
+		"want backwards": {frames: func(t *testing.T) []func(Conn) {
+			return []func(Conn){send(t, hello), send(t, wire.Wants{Wants: []hub.Want{{Dispatch: d, Seq: 9, Until: 8}}})}
+		}},
+		"kept of no id": {frames: func(t *testing.T) []func(Conn) {
+			return []func(Conn){send(t, hello), send(t, wire.Kept{From: []hub.Want{{Dispatch: "../x", Seq: 9}}})}
+		}},
+		"verdict beyond its ack": {frames: func(t *testing.T) []func(Conn) {
+			return []func(Conn){send(t, hello), send(t, wire.Acks{Acks: []hub.Ack{{Dispatch: d, Verdicts: []hub.ItemVerdict{{Seq: 1, Verdict: "accepted"}}}}})}
+		}},
 		"two hellos": {frames: func(t *testing.T) []func(Conn) { return []func(Conn){send(t, hello), send(t, hello)} }},
 		"items first": {frames: func(t *testing.T) []func(Conn) {
 			return []func(Conn){send(t, wire.Items{Items: []hub.Item{item}})}
