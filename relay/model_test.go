@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,16 +56,25 @@ func newModel(store string) *model {
 	}
 }
 
-func (m *model) enqueue(d hub.DispatchID, payload string) {
+func (m *model) enqueue(d hub.DispatchID, payload string) { m.enqueueAll(d, 1, payload) }
+
+// enqueueAll commits n items together.
+func (m *model) enqueueAll(d hub.DispatchID, n int, payload string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for range n {
+		m.put(d, payload)
+	}
+	for c := range m.subs {
+		poke(c)
+	}
+}
+
+func (m *model) put(d hub.DispatchID, payload string) {
 	it := hub.Item{Pos: m.end() + 1, Dispatch: d, Seq: m.last(d) + 1,
 		ID: hub.NewMessageID(), Kind: hub.ItemMessage, Payload: []byte(payload)}
 	m.log = append(m.log, it)
 	m.queues[d] = append(m.queues[d], it)
-	for c := range m.subs {
-		poke(c)
-	}
 }
 
 func (m *model) After(_ context.Context, _ hub.PeerID, _ hub.Direction, pos int64, maxBytes int) ([]hub.Item, error) {
@@ -359,7 +369,7 @@ func (m *model) config(nonce string) Config {
 
 // pair is a home and a worker hub joined by a fault network.
 type pair struct {
-	t            *testing.T
+	t            testing.TB
 	net          *testkit.FaultNet
 	home, worker *model
 	desk         *Desk
@@ -372,6 +382,24 @@ type pair struct {
 	opens int
 	down  error
 	tap   func(wire.Frame) // sees what the home reads; set before start
+	wire  *atomic.Int64    // counts the bytes of both ways; set before start
+}
+
+// counted counts the bytes that one end reads and writes.
+type counted struct {
+	Conn
+	n *atomic.Int64
+}
+
+func (c counted) ReadFrame(ctx context.Context) ([]byte, error) {
+	raw, err := c.Conn.ReadFrame(ctx)
+	c.n.Add(int64(len(raw)))
+	return raw, err
+}
+
+func (c counted) WriteFrame(ctx context.Context, raw []byte) error {
+	c.n.Add(int64(len(raw)))
+	return c.Conn.WriteFrame(ctx, raw)
 }
 
 // tapped shows the frames that are read from a connection.
@@ -390,7 +418,7 @@ func (c tapped) ReadFrame(ctx context.Context) ([]byte, error) {
 
 const thePeer = hub.PeerID("peer_of_the_test")
 
-func newPair(t *testing.T, net *testkit.FaultNet) *pair {
+func newPair(t testing.TB, net *testkit.FaultNet) *pair {
 	p := &pair{t: t, net: net, home: newModel("store-home"), worker: newModel("store-worker")}
 	p.ctx, p.stop = context.WithCancel(t.Context())
 	hs, err := NewSession(p.home.config("nonce-home"))
@@ -421,6 +449,9 @@ func (p *pair) Open(context.Context, hub.PeerID) (Conn, error) {
 	p.wg.Go(func() { _ = p.desk.Serve(p.ctx, b, thePeer) })
 	if p.tap != nil {
 		return tapped{a, p.tap}, nil
+	}
+	if p.wire != nil {
+		return counted{a, p.wire}, nil
 	}
 	return a, nil
 }
