@@ -1,8 +1,10 @@
 package relay
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -284,5 +286,42 @@ func TestAnUnaskedKeptMovesNothing(t *testing.T) {
 		}
 		a.Close()
 		p.close()
+	})
+}
+
+// Nothing is sent to, or taken from, a peer whose store or pin does not match: not
+// an item crosses, in either direction, until it does; then all of it does.
+func TestAcceptance_F09_HeldWhileTheStoreIsAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, testkit.NewFaultNet(1, testkit.Faults{}))
+		crossed := 0
+		p.tap = func(f wire.Frame) {
+			if its, ok := f.(wire.Items); ok {
+				crossed += len(its.Items)
+			}
+		}
+		var wrong atomic.Bool
+		wrong.Store(true)
+		p.puller.cfg.Session.cfg.Check = func(context.Context, hub.PeerID, wire.Hello) error {
+			if wrong.Load() {
+				return hub.Errorf(hub.CodePeerStoreChanged, "another store")
+			}
+			return nil
+		}
+		d := hub.NewDispatchID()
+		p.worker.enqueue(d, "to the home")
+		p.home.enqueue(d, "to the worker")
+		p.start()
+		pause := time.NewTimer(10 * time.Minute)
+		<-pause.C
+		if s := p.puller.State(thePeer); s.Code != hub.CodePeerStoreChanged || p.worker.imports != 0 || p.home.imports != 0 {
+			t.Errorf("%+v; %d and %d imports", s, p.worker.imports, p.home.imports)
+		}
+		wrong.Store(false)
+		eventually(t, time.Minute, "all of it", func() bool { return p.worker.settled() && p.home.settled() })
+		p.close()
+		if crossed != 1 {
+			t.Errorf("%d items were read by the home", crossed)
+		}
 	})
 }

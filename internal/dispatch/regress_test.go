@@ -436,7 +436,7 @@ func TestPropertyCopiesPutBack(t *testing.T) {
 				}
 			}
 		}
-		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"say", "say", "say", "session", "copy", "put back", "adopt"}), 5, 25).Draw(rt, "steps")
+		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"say", "say", "session", "copy", "put back", "adopt"}), 5, 12).Draw(rt, "steps")
 		for _, step := range steps {
 			switch step {
 			case "say":
