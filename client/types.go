@@ -61,6 +61,7 @@ type (
 	PeerGrant               = api.PeerGrant
 	PeerGrantVerbs          = api.PeerGrantVerbs
 	PeerHolds               = api.PeerHolds
+	PeerRelay               = api.PeerRelay
 	PeerPage                = api.PeerPage
 	PeerPing                = api.PeerPing
 	PeerPingStage           = api.PeerPingStage

@@ -16,9 +16,13 @@ func (l *link) greet(ctx context.Context) (wire.Hello, error) {
 	if err != nil {
 		return wire.Hello{}, staged(StageHello, err)
 	}
+	if l.log, err = l.cfg.Source.Log(ctx, l.peer, l.send); err != nil {
+		return wire.Hello{}, staged(StageHello, err)
+	}
 	store, epoch := l.cfg.Source.Store()
 	ours := wire.Hello{StoreID: store, Epoch: epoch, Nonce: l.cfg.Nonce,
-		Contract: hub.ContractFederation, Feed: feed, Credit: l.cfg.Window, Features: l.cfg.features()}
+		Contract: hub.ContractFederation, Feed: feed, Credit: l.cfg.Window, Features: l.cfg.features(),
+		Begin: l.log.Begin, End: l.log.End, Swept: l.log.Swept, Acked: l.log.Items}
 	if err := l.write(ctx, ours); err != nil {
 		return wire.Hello{}, staged(StageHello, err)
 	}
@@ -27,7 +31,7 @@ func (l *link) greet(ctx context.Context) (wire.Hello, error) {
 		return theirs, staged(StageHello, err)
 	}
 	l.presence = agreed(hub.FeaturePresence, ours, theirs)
-	return theirs, l.agree(ctx, feed, theirs)
+	return theirs, l.agree(ctx, theirs)
 }
 
 func (l *link) readHello(ctx context.Context) (wire.Hello, error) {
@@ -44,7 +48,7 @@ func (l *link) readHello(ctx context.Context) (wire.Hello, error) {
 	return wire.Hello{}, protocolf("%T before the hello", f)
 }
 
-func (l *link) agree(ctx context.Context, feed hub.FeedState, theirs wire.Hello) error {
+func (l *link) agree(ctx context.Context, theirs wire.Hello) error {
 	switch {
 	case theirs.Contract != hub.ContractFederation:
 		return staged(StageContract, hub.Errorf(hub.CodeCapabilityUnsupported,
@@ -59,16 +63,30 @@ func (l *link) agree(ctx context.Context, feed hub.FeedState, theirs wire.Hello)
 			return staged(StageHello, err)
 		}
 	}
-	l.feed = hub.FeedState{StoreID: theirs.StoreID, Epoch: theirs.Epoch}
-	if feed.StoreID == theirs.StoreID && feed.Epoch == theirs.Epoch {
-		l.feed.Position = feed.Position
+	if err := l.begin(ctx, theirs); err != nil {
+		return staged(StageHello, err)
 	}
+	l.lacks = l.log.Lacks(theirs.Feed)
 	l.out.addCredit(theirs.Credit)
 	for _, w := range theirs.Next {
 		if err := l.wanted(w); err != nil {
 			return staged(StageHello, err)
 		}
 	}
+	return nil
+}
+
+// begin has the importer judge the peer's log, so that nothing is taken from one
+// that is older than what was imported of it.
+func (l *link) begin(ctx context.Context, theirs wire.Hello) error {
+	feed, acks, err := l.cfg.Importer.Begin(ctx, l.peer, l.recv, hub.LogState{
+		StoreID: theirs.StoreID, Epoch: theirs.Epoch, Begin: theirs.Begin, End: theirs.End, Items: theirs.Acked, Swept: theirs.Swept,
+	})
+	if err != nil {
+		return fmt.Errorf("judging the peer's log: %w", err)
+	}
+	l.feed = hub.FeedState{StoreID: theirs.StoreID, Epoch: theirs.Epoch, Position: feed.Position}
+	l.out.add(acks, nil, 0)
 	return nil
 }
 

@@ -16,9 +16,10 @@ type ledger struct {
 }
 
 type entry struct {
-	sent, acked int64
-	held        int64 // the last item that was passed over while parked
+	sent, acked int64 // acked: in this session, or before its first item
+	held        int64 // the last item that was passed over
 	parked      bool
+	late        bool // its backlog is sent beside the log, see fair.go
 	// A queue that the peer parked is tried again at retry, ever less often;
 	// zero: not in this session.
 	retry time.Time
@@ -47,7 +48,10 @@ func (l *ledger) mark(items []hub.Item) {
 		l.prune()
 	}
 	for _, it := range items {
-		e := l.at[it.Dispatch]
+		e, ok := l.at[it.Dispatch]
+		if !ok {
+			e.acked = it.Seq - 1
+		}
 		e.sent = max(e.sent, it.Seq)
 		l.at[it.Dispatch] = e
 	}
@@ -66,6 +70,9 @@ func (l *ledger) check(a hub.Ack) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, ok := l.at[a.Dispatch]
+	if !ok && a.Seq == 0 && len(a.Verdicts) == 0 && len(l.at) < ledgerSoft {
+		return nil // it refuses a queue before anything of it came
+	}
 	if !ok || a.Seq > e.sent {
 		return protocolf("ack of %d for %s, of which %d was sent", a.Seq, clip(string(a.Dispatch)), e.sent)
 	}
@@ -86,6 +93,9 @@ func (l *ledger) acked(a hub.Ack) (again hub.Want, ok bool) {
 	ok = e.parked && a.Parked == "" && a.Seq > e.acked
 	e.acked = max(e.acked, a.Seq)
 	switch {
+	case a.Conflicting():
+		e.parked, e.retry = true, time.Time{}
+		delete(l.tries, a.Dispatch)
 	case a.Parked != "" && e.parked && !e.retry.IsZero():
 		// Said again on what was in flight behind it: the retry stands.
 	case a.Parked != "":
@@ -179,7 +189,7 @@ func (b behind) cap(items []hub.Item, acks []hub.Ack) []hub.Ack {
 	for i := range acks {
 		a := &acks[i]
 		sent := max(came[a.Dispatch], b[a.Dispatch])
-		if a.Seq <= sent {
+		if a.Seq <= sent || a.Conflicting() {
 			delete(b, a.Dispatch)
 			continue
 		}
@@ -227,9 +237,9 @@ type gaps struct {
 }
 
 type gap struct {
-	seq  int64
-	at   time.Time
-	asks int
+	seq, until int64
+	at         time.Time
+	asks       int
 }
 
 func newGaps(again time.Duration) *gaps {
@@ -243,7 +253,7 @@ func (g *gaps) opened(wants []hub.Want) []hub.Want {
 	var fresh []hub.Want
 	for _, w := range wants {
 		if o, ok := g.open[w.Dispatch]; !ok || o.seq != w.Seq {
-			g.open[w.Dispatch] = gap{seq: w.Seq, at: time.Now(), asks: 1}
+			g.open[w.Dispatch] = gap{seq: w.Seq, until: w.Until, at: time.Now(), asks: 1}
 			fresh = append(fresh, w)
 		}
 	}
@@ -260,6 +270,18 @@ func (g *gaps) closed(acks []hub.Ack) {
 	}
 }
 
+// asked leaves those answers that are to an open gap and behind it.
+func (g *gaps) asked(kept []hub.Want) (out []hub.Want) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, w := range kept {
+		if o, ok := g.open[w.Dispatch]; ok && w.Seq > o.seq {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // overdue returns the gaps to ask for again now.
 func (g *gaps) overdue() ([]hub.Want, error) {
 	g.mu.Lock()
@@ -274,7 +296,7 @@ func (g *gaps) overdue() ([]hub.Want, error) {
 		}
 		o.at = time.Now()
 		g.open[d] = o
-		due = append(due, hub.Want{Dispatch: d, Seq: o.seq})
+		due = append(due, hub.Want{Dispatch: d, Seq: o.seq, Until: o.until})
 	}
 	return due, nil
 }

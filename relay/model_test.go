@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/testkit"
+	"github.com/wavehub/wavehub/relay/wire"
 )
 
 // model is one hub in memory: source, importer and feed, with the rules of the
@@ -28,7 +30,13 @@ type model struct {
 	subs     map[chan struct{}]struct{}
 	reached  int64 // position up to which the log was read
 
+	begin int64 // where the present epoch's log began
+	swept int64 // the newest position that is not kept
+
 	refuse   map[hub.DispatchID]string // import parks these
+	took     map[string]hub.MessageID  // cursor key and sequence
+	conflict map[string]string         // cursor keys that take nothing more
+	lost     map[hub.DispatchID]int64  // sequences passed over, or that the source has lost
 	cursors  map[string]int64          // store/epoch/dispatch
 	got      map[hub.DispatchID][]hub.Item
 	seen     map[hub.MessageID]bool
@@ -43,28 +51,38 @@ func newModel(store string) *model {
 		queues: map[hub.DispatchID][]hub.Item{}, acked: map[hub.DispatchID]int64{}, parked: map[hub.DispatchID]string{},
 		verdicts: map[hub.DispatchID]map[int64]hub.Verdict{}, subs: map[chan struct{}]struct{}{},
 		refuse: map[hub.DispatchID]string{}, cursors: map[string]int64{},
+		took: map[string]hub.MessageID{}, conflict: map[string]string{}, lost: map[hub.DispatchID]int64{},
 		got: map[hub.DispatchID][]hub.Item{}, seen: map[hub.MessageID]bool{},
 	}
 }
 
-func (m *model) enqueue(d hub.DispatchID, payload string) {
+func (m *model) enqueue(d hub.DispatchID, payload string) { m.enqueueAll(d, 1, payload) }
+
+// enqueueAll commits n items together.
+func (m *model) enqueueAll(d hub.DispatchID, n int, payload string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	it := hub.Item{Pos: int64(len(m.log) + 1), Dispatch: d, Seq: int64(len(m.queues[d]) + 1),
-		ID: hub.NewMessageID(), Kind: hub.ItemMessage, Payload: []byte(payload)}
-	m.log = append(m.log, it)
-	m.queues[d] = append(m.queues[d], it)
+	for range n {
+		m.put(d, payload)
+	}
 	for c := range m.subs {
 		poke(c)
 	}
+}
+
+func (m *model) put(d hub.DispatchID, payload string) {
+	it := hub.Item{Pos: m.end() + 1, Dispatch: d, Seq: m.last(d) + 1,
+		ID: hub.NewMessageID(), Kind: hub.ItemMessage, Payload: []byte(payload)}
+	m.log = append(m.log, it)
+	m.queues[d] = append(m.queues[d], it)
 }
 
 func (m *model) After(_ context.Context, _ hub.PeerID, _ hub.Direction, pos int64, maxBytes int) ([]hub.Item, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []hub.Item
-	for _, it := range m.log[min(pos, int64(len(m.log))):] {
-		if it.Seq <= m.acked[it.Dispatch] {
+	for _, it := range m.log {
+		if it.Pos <= pos || it.Seq <= m.acked[it.Dispatch] {
 			continue
 		}
 		if maxBytes -= len(it.Payload); maxBytes < 0 && len(out) > 0 {
@@ -96,8 +114,8 @@ func (m *model) Acked(_ context.Context, _ hub.PeerID, _ hub.Direction, acks []h
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, a := range acks {
-		if a.Seq > int64(len(m.queues[a.Dispatch])) {
-			return fmt.Errorf("ack of %d, queue of %d", a.Seq, len(m.queues[a.Dispatch]))
+		if last := m.last(a.Dispatch); a.Seq > last {
+			return fmt.Errorf("ack of %d, queue of %d", a.Seq, last)
 		}
 		m.acked[a.Dispatch] = max(m.acked[a.Dispatch], a.Seq)
 		m.parked[a.Dispatch] = a.Parked
@@ -142,10 +160,19 @@ func (m *model) Import(_ context.Context, _ hub.PeerID, _ hub.Direction, feed hu
 	touched := map[hub.DispatchID][]hub.ItemVerdict{}
 	parked := map[hub.DispatchID]string{} // in this import: the real one forgets too
 	wants := map[hub.DispatchID]bool{}
+	taken := int64(0)
 	key := func(d hub.DispatchID) string { return fmt.Sprint(feed.StoreID, feed.Epoch, d) }
 	for _, it := range items {
 		next := m.cursors[key(it.Dispatch)] + 1
+		place := fmt.Sprint(key(it.Dispatch), "#", it.Seq)
+		if it.Seq < next && m.took[place] != it.ID {
+			m.conflict[key(it.Dispatch)] = hub.ParkedConflict
+		}
 		switch {
+		case m.conflict[key(it.Dispatch)] != "":
+			parked[it.Dispatch] = hub.ParkedConflict
+			touched[it.Dispatch] = nil
+			continue
 		case parked[it.Dispatch] != "":
 			continue
 		case it.Seq == next && m.refuse[it.Dispatch] != "":
@@ -157,7 +184,8 @@ func (m *model) Import(_ context.Context, _ hub.PeerID, _ hub.Direction, feed hu
 			touched[it.Dispatch] = nil
 			continue
 		case it.Seq == next:
-			m.cursors[key(it.Dispatch)] = next
+			m.cursors[key(it.Dispatch)], m.took[place] = next, it.ID
+			taken++
 			if !m.seen[it.ID] {
 				m.seen[it.ID] = true
 				m.got[it.Dispatch] = append(m.got[it.Dispatch], it)
@@ -168,14 +196,136 @@ func (m *model) Import(_ context.Context, _ hub.PeerID, _ hub.Direction, feed hu
 		touched[it.Dispatch] = append(touched[it.Dispatch], hub.ItemVerdict{Seq: it.Seq, Verdict: "accepted"})
 	}
 	for d, vs := range touched {
+		if m.conflict[key(d)] != "" {
+			res.Acks = append(res.Acks, hub.Ack{Dispatch: d, Parked: parked[d]})
+			continue
+		}
 		res.Acks = append(res.Acks, hub.Ack{Dispatch: d, Seq: m.cursors[key(d)], Verdicts: vs, Parked: parked[d]})
 	}
 	for d := range wants {
+		if m.conflict[key(d)] != "" {
+			continue
+		}
 		res.Wants = append(res.Wants, hub.Want{Dispatch: d, Seq: m.cursors[key(d)] + 1})
 	}
-	m.feed = feed
+	m.advance(feed, taken)
 	res.Feed = feed.Position
 	return res, nil
+}
+
+func (m *model) advance(feed hub.FeedState, taken int64) {
+	feed.Items = taken
+	if m.feed.StoreID == feed.StoreID && m.feed.Epoch == feed.Epoch {
+		feed.Position, feed.Items = max(feed.Position, m.feed.Position), taken+m.feed.Items
+	}
+	m.feed = feed
+}
+
+func (m *model) end() int64 {
+	if len(m.log) == 0 {
+		return 0
+	}
+	return m.log[len(m.log)-1].Pos
+}
+
+func (m *model) last(d hub.DispatchID) int64 {
+	if q := m.queues[d]; len(q) > 0 {
+		return q[len(q)-1].Seq
+	}
+	return 0
+}
+
+// sweep drops acknowledged items up to a sequence.
+func (m *model) sweep(d hub.DispatchID, seq int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	keep := func(its []hub.Item) (out []hub.Item) {
+		for _, it := range its {
+			if it.Dispatch == d && it.Seq <= min(seq, m.acked[d]) {
+				m.swept = max(m.swept, it.Pos)
+				continue
+			}
+			out = append(out, it)
+		}
+		return out
+	}
+	m.queues[d], m.log = keep(m.queues[d]), keep(m.log)
+}
+
+func (m *model) Between(_ context.Context, _ hub.PeerID, _ hub.Direction, pos, until int64, maxBytes int) ([]hub.Item, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []hub.Item
+	for _, it := range m.log {
+		if it.Pos <= pos || it.Pos > until || it.Seq > m.acked[it.Dispatch] {
+			continue
+		}
+		if maxBytes -= len(it.Payload); maxBytes < 0 && len(out) > 0 {
+			break
+		}
+		out = append(out, it)
+	}
+	return out, nil
+}
+
+func (m *model) Log(context.Context, hub.PeerID, hub.Direction) (hub.LogState, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := hub.LogState{StoreID: m.store, Epoch: m.epoch, Begin: m.begin, End: m.end(), Swept: m.swept, Acked: m.swept}
+	for _, it := range m.log {
+		if it.Seq <= m.acked[it.Dispatch] {
+			l.Acked = max(l.Acked, it.Pos)
+		}
+	}
+	for _, n := range m.acked {
+		l.Items += n
+	}
+	return l, nil
+}
+
+// Begin parks what a source that is behind would use again; the model knows the
+// positions of what it has by its items.
+func (m *model) Begin(_ context.Context, _ hub.PeerID, _ hub.Direction, log hub.LogState) (hub.FeedState, []hub.Ack, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var acks []hub.Ack
+	same := m.feed.StoreID == log.StoreID && m.feed.Epoch == log.Epoch
+	switch {
+	case same && log.End < m.feed.Position:
+		for d, its := range m.got {
+			if its[len(its)-1].Pos > log.End {
+				m.conflict[fmt.Sprint(log.StoreID, log.Epoch, d)] = hub.ParkedConflict
+				m.lost[d] = its[len(its)-1].Seq
+				acks = append(acks, hub.Ack{Dispatch: d, Parked: hub.ParkedConflict})
+			}
+		}
+		m.feed.Position = log.End
+	case m.feed.StoreID == log.StoreID && log.Epoch > m.feed.Epoch:
+		for d, its := range m.got {
+			if its[len(its)-1].Pos > log.Begin {
+				m.lost[d] = its[len(its)-1].Seq
+			}
+		}
+		m.feed = hub.FeedState{StoreID: log.StoreID, Epoch: log.Epoch, Items: log.Items}
+	case !same || log.Items > m.feed.Items || log.Swept > m.feed.Position:
+		m.feed = hub.FeedState{StoreID: log.StoreID, Epoch: log.Epoch, Items: log.Items}
+	}
+	return m.feed, acks, nil
+}
+
+func (m *model) Skip(_ context.Context, _ hub.PeerID, _ hub.Direction, feed hub.FeedState, from []hub.Want) (acks []hub.Ack, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, w := range from {
+		key := fmt.Sprint(feed.StoreID, feed.Epoch, w.Dispatch)
+		if n := w.Seq - 1 - m.cursors[key]; n > 0 {
+			m.lost[w.Dispatch] += n
+			m.cursors[key] += n
+			m.advance(hub.FeedState{StoreID: feed.StoreID, Epoch: feed.Epoch}, n)
+		}
+		acks = append(acks, hub.Ack{Dispatch: w.Dispatch, Seq: m.cursors[key]})
+	}
+	return acks, nil
 }
 
 // settled reports whether everything that is not parked is acknowledged.
@@ -183,7 +333,7 @@ func (m *model) settled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for d, q := range m.queues {
-		if m.acked[d] < int64(len(q)) && m.parked[d] == "" {
+		if len(q) > 0 && m.acked[d] < m.last(d) && m.parked[d] == "" {
 			return false
 		}
 	}
@@ -219,7 +369,7 @@ func (m *model) config(nonce string) Config {
 
 // pair is a home and a worker hub joined by a fault network.
 type pair struct {
-	t            *testing.T
+	t            testing.TB
 	net          *testkit.FaultNet
 	home, worker *model
 	desk         *Desk
@@ -231,12 +381,48 @@ type pair struct {
 	mu    sync.Mutex
 	opens int
 	down  error
-	over  string // the transport that connections name; "" for none
+	over  string           // the transport that connections name; "" for none
+	tap   func(wire.Frame) // sees what the home reads; set before start
+	wire  *atomic.Int64    // counts the bytes of both ways; set before start
+}
+
+// counted counts the bytes that one end reads and writes.
+type counted struct {
+	Conn
+	n *atomic.Int64
+}
+
+func (c counted) ReadFrame(ctx context.Context) ([]byte, error) {
+	raw, err := c.Conn.ReadFrame(ctx)
+	c.n.Add(int64(len(raw)))
+	return raw, err
+}
+
+func (c counted) WriteFrame(ctx context.Context, raw []byte) error {
+	c.n.Add(int64(len(raw)))
+	return c.Conn.WriteFrame(ctx, raw)
+}
+
+// tapped shows the frames that are read from a connection.
+type tapped struct {
+	Conn
+	see func(wire.Frame)
+}
+
+func (c tapped) ReadFrame(ctx context.Context) ([]byte, error) {
+	raw, err := c.Conn.ReadFrame(ctx)
+	if err != nil {
+		return raw, err
+	}
+	if f, bad := wire.Decode(raw[numberSize:]); bad == nil {
+		c.see(f)
+	}
+	return raw, err
 }
 
 const thePeer = hub.PeerID("peer_of_the_test")
 
-func newPair(t *testing.T, net *testkit.FaultNet) *pair {
+func newPair(t testing.TB, net *testkit.FaultNet) *pair {
 	p := &pair{t: t, net: net, home: newModel("store-home"), worker: newModel("store-worker")}
 	p.ctx, p.stop = context.WithCancel(t.Context())
 	hs, err := NewSession(p.home.config("nonce-home"))
@@ -265,6 +451,12 @@ func (p *pair) Open(context.Context, hub.PeerID) (Conn, error) {
 	}
 	a, b := p.net.Pipe()
 	p.wg.Go(func() { _ = p.desk.Serve(p.ctx, carrier{b, p.over}, thePeer) })
+	if p.tap != nil {
+		return tapped{a, p.tap}, nil
+	}
+	if p.wire != nil {
+		return counted{a, p.wire}, nil
+	}
 	return carrier{a, p.over}, nil
 }
 

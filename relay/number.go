@@ -16,24 +16,24 @@ const (
 	earlyBytes  = 1 << 20
 )
 
-// arrivals gives the frames of a session in the order of their numbers, which
+// inbound gives the frames of a session in the order of their numbers, which
 // count from 1, and each once. A frame that has overtaken others waits for
 // them. Those that are missing behind a ping, or behind more than may wait, are
 // lost, and with them the session: an ack without the verdict before it, or a
 // missing grant, would be a fault for ever. Only the reader uses it.
-type arrivals struct {
+type inbound struct {
 	conn  Conn
 	next  uint64            // the number that is due
 	early map[uint64][]byte // frames beyond it
 	bytes int               // of them
 }
 
-func newArrivals(conn Conn) *arrivals {
-	return &arrivals{conn: conn, next: 1, early: map[uint64][]byte{}}
+func newInbound(conn Conn) *inbound {
+	return &inbound{conn: conn, next: 1, early: map[uint64][]byte{}}
 }
 
 // frame returns the next frame.
-func (a *arrivals) frame(ctx context.Context) ([]byte, error) {
+func (a *inbound) frame(ctx context.Context) ([]byte, error) {
 	for {
 		if f, ok := a.early[a.next]; ok {
 			delete(a.early, a.next)
@@ -52,7 +52,7 @@ func (a *arrivals) frame(ctx context.Context) ([]byte, error) {
 }
 
 // take keeps a frame until it is due.
-func (a *arrivals) take(raw []byte) error {
+func (a *inbound) take(raw []byte) error {
 	if len(raw) < numberSize {
 		return protocolf("a frame of %d bytes", len(raw))
 	}

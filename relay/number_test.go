@@ -35,7 +35,7 @@ func numberedFrame(t *testing.T, n uint64, f wire.Frame) []byte {
 	return raw
 }
 
-func TestArrivals(t *testing.T) {
+func TestInbound(t *testing.T) {
 	const ping = 1 << 32 // added to the number of one
 	upTo := func(from, to uint64) (ns []uint64) {
 		for n := from; n <= to; n++ {
@@ -67,7 +67,7 @@ func TestArrivals(t *testing.T) {
 				}
 				p = append(p, numberedFrame(t, n, f))
 			}
-			got, err := all(t, newArrivals(&p))
+			got, err := all(t, newInbound(&p))
 			if lost := !errors.Is(err, io.EOF); !slices.Equal(got, c.want) || lost != c.lost {
 				t.Errorf("%v, %v", got, err)
 			}
@@ -76,7 +76,7 @@ func TestArrivals(t *testing.T) {
 }
 
 // all reads to the end; the frames hold their own numbers.
-func all(t *testing.T, a *arrivals) (got []uint64, err error) {
+func all(t *testing.T, a *inbound) (got []uint64, err error) {
 	t.Helper()
 	for {
 		raw, err := a.frame(t.Context())
@@ -96,7 +96,7 @@ func all(t *testing.T, a *arrivals) (got []uint64, err error) {
 	}
 }
 
-func TestArrivalsAreBounded(t *testing.T) {
+func TestInboundAreBounded(t *testing.T) {
 	big := make([]byte, numberSize+earlyBytes/2)
 	var p played
 	for n := range uint64(3) {
@@ -104,10 +104,10 @@ func TestArrivalsAreBounded(t *testing.T) {
 		binary.BigEndian.PutUint64(big, n+2)
 		p = append(p, big)
 	}
-	if _, err := newArrivals(&p).frame(t.Context()); errors.Is(err, io.EOF) {
+	if _, err := newInbound(&p).frame(t.Context()); errors.Is(err, io.EOF) {
 		t.Error("more than 1 MiB waited for a frame")
 	}
-	if _, err := newArrivals(&played{{1}}).frame(t.Context()); errors.Is(err, io.EOF) {
+	if _, err := newInbound(&played{{1}}).frame(t.Context()); errors.Is(err, io.EOF) {
 		t.Error("a frame without a number was taken")
 	}
 }

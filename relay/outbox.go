@@ -25,11 +25,12 @@ type outbox struct {
 	grant   int64
 	pong    bool
 	credit  int64
-	resends map[hub.DispatchID]int64
+	resends map[hub.DispatchID]hub.Want
+	order   []hub.DispatchID // of resends, each once
 }
 
 func newOutbox() *outbox {
-	return &outbox{ready: make(chan struct{}, 1), resends: map[hub.DispatchID]int64{}}
+	return &outbox{ready: make(chan struct{}, 1), resends: map[hub.DispatchID]hub.Want{}}
 }
 
 func (o *outbox) wake() {
@@ -63,31 +64,38 @@ func (o *outbox) addCredit(n int64) {
 	o.credit = min(o.credit+min(n, maxCredit), maxCredit)
 }
 
-// addResend notes that the peer wants a queue again, from the lowest sequence
-// asked for.
+// addResend notes that the peer wants a queue again: all that was asked for.
 func (o *outbox) addResend(w hub.Want) error {
 	defer o.wake()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if seq, ok := o.resends[w.Dispatch]; ok && seq <= w.Seq {
-		return nil
-	}
-	if len(o.resends) >= maxResend {
+	old, ok := o.resends[w.Dispatch]
+	switch {
+	case ok && (old.Until == 0 || w.Until == 0):
+		w.Seq, w.Until = min(w.Seq, old.Seq), 0
+	case ok:
+		w.Seq, w.Until = min(w.Seq, old.Seq), max(w.Until, old.Until)
+	case len(o.resends) >= maxResend:
 		return protocolf("more than %d queues wanted again", maxResend)
+	default:
+		o.order = append(o.order, w.Dispatch)
 	}
-	o.resends[w.Dispatch] = w.Seq
+	o.resends[w.Dispatch] = w
 	return nil
 }
 
-// takeResend removes one resend; what is left of it is added again.
+// takeResend removes the oldest resend; what is left of it is added again, behind
+// the others.
 func (o *outbox) takeResend() (hub.Want, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for d, seq := range o.resends {
-		delete(o.resends, d)
-		return hub.Want{Dispatch: d, Seq: seq}, true
+	if len(o.order) == 0 {
+		return hub.Want{}, false
 	}
-	return hub.Want{}, false
+	w := o.resends[o.order[0]]
+	o.order = o.order[1:]
+	delete(o.resends, w.Dispatch)
+	return w, true
 }
 
 func (o *outbox) creditLeft() int64 {

@@ -19,6 +19,11 @@ type Source interface {
 	Acked(ctx context.Context, peer hub.PeerID, dir hub.Direction, acks []hub.Ack) error
 	// Feed is how far this hub has come with the peer's log of a direction.
 	Feed(ctx context.Context, peer hub.PeerID, dir hub.Direction) (hub.FeedState, error)
+	// Between returns acknowledged items behind a position, up to another, under
+	// the same limit: for a receiver that has lost what it acknowledged.
+	Between(ctx context.Context, peer hub.PeerID, dir hub.Direction, pos, until int64, maxBytes int) ([]hub.Item, error)
+	// Log is what this hub says of its log for the peer.
+	Log(ctx context.Context, peer hub.PeerID, dir hub.Direction) (hub.LogState, error)
 	// Store identifies the store that the queues are in.
 	Store() (storeID string, epoch int64)
 }
@@ -31,6 +36,13 @@ type Importer interface {
 	// Import takes items of a source. feed is the source's store and epoch and
 	// the position behind the last item.
 	Import(ctx context.Context, peer hub.PeerID, dir hub.Direction, feed hub.FeedState, items []hub.Item) (hub.ImportResult, error)
+	// Begin judges, before anything is taken, what a source says of its log: one
+	// that ends before what was imported of it has lost something. The acks park
+	// what must not be taken from it; the feed is the one to go on from.
+	Begin(ctx context.Context, peer hub.PeerID, dir hub.Direction, log hub.LogState) (hub.FeedState, []hub.Ack, error)
+	// Skip goes on, with each queue, at the first item that its source still has.
+	// Its acks are for this side, but for those that park.
+	Skip(ctx context.Context, peer hub.PeerID, dir hub.Direction, feed hub.FeedState, from []hub.Want) ([]hub.Ack, error)
 }
 
 // Conn carries frames whole and in order. Reading and writing may overlap;

@@ -202,7 +202,7 @@ type recorder struct {
 }
 
 func (r *recorder) WriteFrame(_ context.Context, raw []byte) error {
-	f, err := wire.Decode(raw)
+	f, err := wire.Decode(raw[numberSize:])
 	r.frames = append(r.frames, f)
 	return err
 }

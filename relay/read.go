@@ -62,6 +62,13 @@ func (l *link) take(ctx context.Context, f wire.Frame) error {
 			}
 		}
 		return l.pass(ctx, f)
+	case wire.Kept:
+		for _, w := range f.From {
+			if err := checkDispatch(w.Dispatch); err != nil {
+				return err
+			}
+		}
+		return l.pass(ctx, f)
 	case wire.Wants:
 		for _, w := range f.Wants {
 			if err := l.wanted(w); err != nil {
@@ -116,8 +123,8 @@ func (l *link) wanted(w hub.Want) error {
 	if err := checkDispatch(w.Dispatch); err != nil {
 		return err
 	}
-	if w.Seq < 1 {
-		return protocolf("a want of sequence %d", w.Seq)
+	if w.Seq < 1 || w.Until != 0 && w.Until < w.Seq {
+		return protocolf("a want of the sequences %d to %d", w.Seq, w.Until)
 	}
 	return l.out.addResend(w)
 }

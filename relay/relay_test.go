@@ -154,7 +154,9 @@ func TestRestoredReceiverAsksForGaps(t *testing.T) {
 	})
 }
 
-func TestUnretainedItemsParkOneDispatch(t *testing.T) {
+// What the source keeps no more is passed over and told; what comes behind it is
+// taken.
+func TestSweptItemsAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, testkit.NewFaultNet(1, testkit.Faults{}))
 		d, other := hub.NewDispatchID(), hub.NewDispatchID()
@@ -163,15 +165,11 @@ func TestUnretainedItemsParkOneDispatch(t *testing.T) {
 			p.worker.enqueue(other, fmt.Sprint(i))
 		}
 		p.worker.acked[d] = 3
-		p.worker.queues[d] = p.worker.queues[d][3:]
+		p.worker.sweep(d, 2)
 		p.start()
-		eventually(t, 10*time.Second, "parked", func() bool {
-			p.worker.mu.Lock()
-			defer p.worker.mu.Unlock()
-			return strings.HasPrefix(p.worker.parked[d], "not_retained") && p.worker.acked[other] == 5
-		})
-		if p.opens != 1 {
-			t.Fatalf("%d connections: the park ended a session", p.opens)
+		eventually(t, 10*time.Second, "all that is left", p.worker.settled)
+		if p.opens != 1 || p.home.lost[d] != 2 || len(p.home.got[d]) != 3 || len(p.home.got[other]) != 5 {
+			t.Fatalf("%d connections, %v lost, %d and %d items", p.opens, p.home.lost, len(p.home.got[d]), len(p.home.got[other]))
 		}
 		p.close()
 	})
@@ -509,6 +507,23 @@ func TestAcceptance_F12_LiarsHurtThemselvesOnly(t *testing.T) {
 		"no id": {frames: func(t *testing.T) []func(Conn) {
 			return []func(Conn){send(t, hello), send(t, wire.Items{Items: []hub.Item{{Pos: 1, Seq: 1, Dispatch: "../x", ID: "m"}}})}
 		}},
+		"version of the future": {frames: func(t *testing.T) []func(Conn) {
+			return []func(Conn){send(t, hello), func(c Conn) {
+				_ = c.WriteFrame(context.Background(), []byte{wire.Version + 1, byte(wire.KindPing), 0, 0, 0, 0, 0, 0, 0, 1})
+			}}
+		}},
+		"unknown kind": {frames: func(t *testing.T) []func(Conn) {
+			return []func(Conn){send(t, hello), func(c Conn) { _ = c.WriteFrame(context.Background(), []byte{wire.Version, 200}) }}
+		}},
+		"want backwards": {frames: func(t *testing.T) []func(Conn) {
+			return []func(Conn){send(t, hello), send(t, wire.Wants{Wants: []hub.Want{{Dispatch: d, Seq: 9, Until: 8}}})}
+		}},
+		"kept of no id": {frames: func(t *testing.T) []func(Conn) {
+			return []func(Conn){send(t, hello), send(t, wire.Kept{From: []hub.Want{{Dispatch: "../x", Seq: 9}}})}
+		}},
+		"verdict beyond its ack": {frames: func(t *testing.T) []func(Conn) {
+			return []func(Conn){send(t, hello), send(t, wire.Acks{Acks: []hub.Ack{{Dispatch: d, Verdicts: []hub.ItemVerdict{{Seq: 1, Verdict: "accepted"}}}}})}
+		}},
 		"two hellos": {frames: func(t *testing.T) []func(Conn) { return []func(Conn){send(t, hello), send(t, hello)} }},
 		"items first": {frames: func(t *testing.T) []func(Conn) {
 			return []func(Conn){send(t, wire.Items{Items: []hub.Item{item}})}
@@ -523,7 +538,7 @@ func TestAcceptance_F12_LiarsHurtThemselvesOnly(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPair(t, testkit.NewFaultNet(1, testkit.Faults{}))
 				if name == "beyond the grant" {
-					p.desk.session.cfg.Importer = stuck{}
+					p.desk.session.cfg.Importer = stuck{p.worker}
 				}
 				if name != "beyond the grant" {
 					p.start()
@@ -576,7 +591,7 @@ func TestRandomFrames(t *testing.T) {
 }
 
 // stuck is an importer whose store hangs until the session ends.
-type stuck struct{}
+type stuck struct{ Importer }
 
 func (stuck) Import(ctx context.Context, _ hub.PeerID, _ hub.Direction, _ hub.FeedState, _ []hub.Item) (hub.ImportResult, error) {
 	<-ctx.Done()

@@ -13,9 +13,14 @@ import (
 // sender is the one writer of a session: control frames first, then items.
 type sender struct {
 	*link
-	pos    int64 // in this hub's log; a session starts at 0, see DESIGN.md R4
-	more   bool  // the log may hold items behind pos
-	teller *teller
+	pos  int64 // in this hub's log; a session starts at 0, see DESIGN.md R4
+	more bool  // the log may hold items behind pos
+	// again and until are the acknowledged part of the log that a peer which has
+	// lost it gets first.
+	again, until int64
+	late         []hub.Want // backlogs that are sent beside the log
+	turn         bool       // it is the turn of what is beside the log
+	teller       *teller
 }
 
 // sendAll runs until the session fails and then says goodbye.
@@ -26,6 +31,9 @@ func (l *link) sendAll(ctx context.Context) error {
 	defer ping.Stop()
 	s := &sender{link: l, more: true, teller: l.newTeller()}
 	defer s.teller.end()
+	if l.lacks {
+		s.until = l.log.Acked
+	}
 	if err := s.write(ctx, s.pingOf(0)); err != nil {
 		return err
 	}
@@ -55,13 +63,8 @@ func (s *sender) step(ctx context.Context) (busy bool, err error) {
 	if err != nil || s.out.creditLeft() <= 0 {
 		return told, err
 	}
-	if w, ok := s.out.takeResend(); ok {
-		return true, s.resend(ctx, w)
-	}
-	if !s.more {
-		return told, nil
-	}
-	return true, s.push(ctx)
+	busy, err = s.batch(ctx)
+	return busy || told, err
 }
 
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
@@ -155,47 +158,39 @@ func (s *sender) room() int {
 	return int(min(int64(s.cfg.Batch), s.out.creditLeft()))
 }
 
-// push sends the next items of the log.
-func (s *sender) push(ctx context.Context) error {
-	items, err := s.cfg.Source.After(ctx, s.peer, s.send, s.pos, s.room())
-	if err != nil {
-		return fmt.Errorf("reading the log: %w", err)
+// resend sends a queue again as far as was asked for and the log has passed it;
+// what follows comes from the log.
+func (s *sender) resend(ctx context.Context, w hub.Want) error {
+	items, err := s.queue(ctx, w)
+	if err != nil || len(items) == 0 {
+		return err
 	}
-	if len(items) == 0 {
-		s.more = false
-		return nil
+	if items[0].Seq != w.Seq {
+		return s.write(ctx, wire.Kept{From: []hub.Want{{Dispatch: w.Dispatch, Seq: items[0].Seq}}})
 	}
-	items = items[:min(len(items), s.cfg.BatchItems)]
 	if err := s.items(ctx, items); err != nil {
 		return err
 	}
-	s.pos = items[len(items)-1].Pos
+	w.Seq = items[len(items)-1].Seq + 1
+	if until := s.sent.passed(w.Dispatch); w.Seq <= until && (w.Until == 0 || w.Seq <= w.Until) {
+		return s.out.addResend(w)
+	}
 	return nil
 }
 
-// resend sends a queue again as far as the log has passed it; what follows comes
-// from the log. A queue that no longer holds the sequence is parked: the peer
-// cannot be helped by this log.
-func (s *sender) resend(ctx context.Context, w hub.Want) error {
+// queue reads the next batch of a queue, up to w.Until if that is set.
+func (s *sender) queue(ctx context.Context, w hub.Want) ([]hub.Item, error) {
 	items, err := s.cfg.Source.Queue(ctx, s.peer, s.send, w.Dispatch, w.Seq, s.room())
 	if err != nil {
-		return fmt.Errorf("reading the queue of %s: %w", w.Dispatch, err)
-	}
-	if len(items) == 0 {
-		return nil
-	}
-	if items[0].Seq != w.Seq {
-		return s.park(ctx, w.Dispatch, fmt.Sprintf("not_retained: the peer wants item %d, this hub has them from %d", w.Seq, items[0].Seq))
+		return nil, fmt.Errorf("reading the queue of %s: %w", w.Dispatch, err)
 	}
 	items = items[:min(len(items), s.cfg.BatchItems)]
-	if err := s.items(ctx, items); err != nil {
-		return err
+	for n, it := range items {
+		if w.Until != 0 && it.Seq > w.Until && n > 0 {
+			return items[:n], nil
+		}
 	}
-	next := items[len(items)-1].Seq + 1
-	if next <= s.sent.passed(w.Dispatch) {
-		return s.out.addResend(hub.Want{Dispatch: w.Dispatch, Seq: next})
-	}
-	return nil
+	return items, nil
 }
 
 // items writes items in as few frames as they fit.

@@ -66,7 +66,7 @@ type link struct {
 	send, recv hub.Direction
 
 	written  uint64          // frames so far; greet and the sender only
-	came     *arrivals       // greet and the reader only
+	came     *inbound       // greet and the reader only
 	in       chan wire.Frame // items and acks, reader to applier
 	out      *outbox         // control frames, for the sender
 	sent     *ledger         // what the peer may acknowledge
@@ -74,6 +74,9 @@ type link struct {
 	inFlight *budget         // item bytes the peer may still send
 	feed     hub.FeedState   // of the peer's log; applier only, after greet
 	behind   behind          // applier only
+	ahead    *ahead          // applier only
+	log      hub.LogState    // of our own log, as the hello said; read after greet
+	lacks    bool            // the peer has lost what it acknowledged; read after greet
 	refused  refused         // applier only
 	doubt    *doubt          // whether the connection has survived a sleep
 	presence bool            // both sides speak of workers; set by greet
@@ -86,9 +89,10 @@ type link struct {
 
 func newLink(cfg *Config, conn Conn, peer hub.PeerID) *link {
 	return &link{
-		cfg: cfg, conn: conn, peer: peer, came: newArrivals(conn),
+		cfg: cfg, conn: conn, peer: peer, came: newInbound(conn),
 		in: make(chan wire.Frame, mergedFrames), out: newOutbox(), sent: newLedger(),
-		gaps: newGaps(cfg.Again), inFlight: &budget{left: 2 * cfg.Window}, behind: behind{}, refused: refused{}, doubt: newDoubt(), failed: make(chan struct{}),
+		gaps: newGaps(cfg.Again), inFlight: &budget{left: 2 * cfg.Window}, failed: make(chan struct{}),
+		behind: behind{}, refused: refused{}, ahead: newAhead(cfg.Window), doubt: newDoubt(),
 	}
 }
 

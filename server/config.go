@@ -92,6 +92,7 @@ type Link struct {
 	ConnectedAt                        hub.Micros
 	Refused                            *pairs.Refusal // the last connection of the peer that was refused here
 	Parked                             int
+	Relay                              hub.RelayState
 }
 
 // Info is what GET /v1/hub says of this hub.

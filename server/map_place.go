@@ -90,6 +90,12 @@ func peerDetail(p hub.Peer, l Link, holds hub.PeerHolds) api.PeerDetail {
 	out.Link.State, out.Link.Transport = api.PeerDetailLinkState(l.State), api.PeerDetailLinkTransport(l.Transport)
 	out.Link.Parked = l.Parked
 	out.Link.Stage, out.Link.LastError, out.Link.ConnectedAt = null(l.Stage), null(l.LastError), maybeAt(l.ConnectedAt)
+	out.Relay = api.PeerRelay{
+		QueuedItems: l.Relay.Items, QueuedBytes: l.Relay.Bytes, ParkedCount: l.Relay.ParkedCount,
+		Parked: each(l.Relay.Parked, func(q hub.ParkedQueue) api.RelayParked {
+			return api.RelayParked{DispatchId: string(q.Dispatch), Sending: q.Sending, Waiting: q.Waiting, Reason: q.Reason}
+		}),
+	}
 	if r := l.Refused; r != nil {
 		out.Refused = &api.PeerRefusal{At: at(r.At), Stage: api.PeerRefusalStage(r.Stage), Code: string(r.Code), Error: r.Error}
 	}

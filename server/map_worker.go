@@ -108,6 +108,7 @@ func findingsOf(f *hub.Findings) *api.Findings {
 func dispatchDetail(s work.Shown) api.DispatchDetail {
 	return api.DispatchDetail{
 		Dispatch: dispatchOf(s.Dispatch), Observation: observationOf(s.Observation), Receipt: startReceipt(s.Receipt),
+		RelayParked: s.Parked,
 	}
 }
 

@@ -168,6 +168,7 @@ func (a *app) peerShow() *cobra.Command {
 				if r := out.Refused; r != nil {
 					p.line("  refused here at %s, stage %s: %s", r.At, string(r.Stage), r.Error)
 				}
+				printRelay(p, out.Relay)
 			},
 		}.runE(a),
 	}

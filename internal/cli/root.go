@@ -19,7 +19,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentPreRunE = a.checkGlobals
 	a.globalFlags(root.PersistentFlags())
 	root.AddCommand(
-		a.serveCommand(), a.superviseCommand(), a.hookCommand(), a.versionCommand(), a.statusCommand(), a.configCommand(),
+		a.serveCommand(), a.restoreCommand(), a.superviseCommand(), a.hookCommand(), a.versionCommand(), a.statusCommand(), a.configCommand(),
 		a.runCommand(), a.taskCommand(), a.workerCommand(), a.agentCommand(), a.dispatchCommand(),
 		a.workerIdentityCommand(), a.attachCommand(), a.sessionCommand(),
 		a.sendCommand(), a.doneCommand(), a.progressCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(),

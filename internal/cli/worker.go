@@ -70,6 +70,9 @@ func (a *app) printDispatch(p *printer, out *client.DispatchDetail) {
 		p.line("  outcome: %s", *d.Outcome)
 	}
 	printObservation(p, o)
+	if out.RelayParked != "" {
+		p.line("  relay parked: %s", out.RelayParked)
+	}
 	printFindings(p, d.Findings)
 	if s := out.Receipt.Setup; s.State != "not_applicable" {
 		p.line("  setup %s", string(s.State))

@@ -76,7 +76,13 @@ func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, non
 	session, err := relay.NewSession(relay.Config{
 		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce, Presence: says,
 		Check: func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
-			return noted(ctx, peers, id, peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch))
+			if err := noted(ctx, peers, id, peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch)); err != nil {
+				return err
+			}
+			if ahead := theirs.Feed.Epoch - src.epoch; theirs.Feed.StoreID == src.id && 0 < ahead && ahead <= maxEpochsAhead {
+				return src.SeenEpoch(ctx, theirs.Feed.Epoch)
+			}
+			return nil
 		},
 	})
 	if err != nil {
@@ -89,6 +95,9 @@ func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, non
 	f.home, err = relay.NewHome(relay.HomeConfig{Session: session, Links: f.links, Changed: changed})
 	return f, err
 }
+
+// maxEpochsAhead bounds how far a peer can move this store's next epoch.
+const maxEpochsAhead = 1000
 
 // follow keeps the set of pulled peers equal to the registry's.
 func (f *federation) follow(ctx context.Context, bus *signal.Bus) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/peer"
 	"github.com/wavehub/wavehub/internal/receipt"
@@ -15,9 +16,10 @@ import (
 // pairing fits the peer registry to server.PeerService.
 type pairing struct {
 	*federation
-	work  *work.Service
-	git   git
-	store store.Reader
+	work     *work.Service
+	dispatch *dispatch.Service
+	git      git
+	store    store.Reader
 }
 
 // granted completes the grants of a side that serves: all verbs, canonical
@@ -96,5 +98,7 @@ func (p pairing) Get(ctx context.Context, idOrName string) (hub.Peer, server.Lin
 		return found, server.Link{}, err
 	}
 	p.kick(found.ID)
-	return found, p.linkOf(found), nil
+	link := p.linkOf(found)
+	link.Relay, err = p.dispatch.RelayState(ctx, found.ID)
+	return found, link, err
 }

@@ -11,7 +11,8 @@ import (
 // age already, so that nothing depends on it but disk space.
 const sweepEvery = time.Hour
 
-// sweep drops old answers until ctx ends. A failure is logged and tried again.
+// sweep drops old answers, and relay items that nobody will ask for again, until
+// ctx ends. A failure is logged and tried again.
 func (x *hubParts) sweep(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -24,6 +25,11 @@ func (x *hubParts) sweep(ctx context.Context) error {
 			x.log.Warn("dropping old answers", "error", err)
 		case n > 0:
 			x.log.Info("dropped old answers", "receipts", n)
+		}
+		if n, err := x.dispatch.SweepQueues(ctx); err != nil && ctx.Err() == nil {
+			x.log.Warn("dropping acknowledged relay items", "error", err)
+		} else if n > 0 {
+			x.log.Info("dropped acknowledged relay items", "items", n)
 		}
 		select {
 		case <-ctx.Done():

@@ -97,11 +97,20 @@ func (x *hubParts) wireFederation(context.Context) error {
 	}
 	src := source{Service: x.dispatch, id: x.storeID, epoch: x.epoch}
 	x.fed, err = newFederation(peers, src, x.bus, x.home, once, presences{x}, x.linkChanged, x.adopt, x.meter, x.log)
+	x.dispatch.LinkUp = x.flows
 	return err
 }
 
 // adopt is called once the server is there: its callers run from start on.
 func (x *hubParts) adopt(ctx context.Context, conn net.Conn) { x.server.Adopt(ctx, conn) }
+
+// flows reports whether items of a direction flow to a peer.
+func (x *hubParts) flows(id hub.PeerID, dir hub.Direction) bool {
+	if dir == hub.ToHome {
+		return x.fed.desk.Up(id)
+	}
+	return x.fed.home.State(id).State == relay.LinkUp
+}
 
 // addresses are where peers may reach this hub.
 func (x *hubParts) addresses() []string {
@@ -193,7 +202,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 	id := x.home.ring.Now()
 	x.server, err = server.New(server.Config{
 		Runs: x.runs, Mail: x.mail, Dispatch: x.dispatch, Work: x.work, Store: x.store,
-		Peers: pairing{x.fed, x.work, g, x.store}, Tokens: tokens{x.home.tokenKey},
+		Peers: pairing{x.fed, x.work, x.dispatch, g, x.store}, Tokens: tokens{x.home.tokenKey},
 		CursorKey: keystore.Derive(x.home.tokenKey, "cursor", "", 1, 32),
 		Hub: server.Info{
 			HubID: id.HubID, Name: x.cfg.Name, Version: x.build.Version, URL: x.url, Fingerprint: id.Fingerprint,

@@ -47,6 +47,11 @@ func (s *Service) SendBatch(ctx context.Context, r receipt.Request, in []SendInp
 				return SentBatch{}, ofMessage(i, err)
 			}
 		}
+		for i := range ms {
+			if err := s.pace(tx, out.Results[i]); err != nil {
+				return SentBatch{}, ofMessage(i, err)
+			}
+		}
 		return out, nil
 	})
 }

@@ -53,11 +53,8 @@ func encode(v any) ([]byte, error) {
 
 func quota(q store.Queue, size, reserve int64) error {
 	full := q.PendingItems >= hub.QueueItems || q.PendingBytes+size > hub.QueueBytes
-	if !full {
-		return nil
-	}
-	if reserve > 0 && size <= reserve && q.PendingBytes+size <= hub.QueueBytes+reserve {
-		return nil
+	if !full || reserve > 0 && size <= reserve {
+		return nil // the reserve is for one report, however far JSON has filled the queue
 	}
 	e := hub.Errorf(hub.CodeRelayQuotaExceeded, "%d messages (%d bytes) wait for the other hub", q.PendingItems, q.PendingBytes)
 	e.Hint = "wait until the link is up; a final report is still accepted"

@@ -28,11 +28,11 @@ func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (ar
 	d, err := tx.Dispatch(it.Dispatch)
 	switch {
 	case hub.IsCode(err, hub.CodeDispatchNotFound):
-		return arrival{}, refusef("unknown_dispatch")
+		return arrival{}, refusef(hub.ParkedUnknown)
 	case err != nil:
 		return arrival{}, err
 	case d.Pin.Lineage != peer.Lineage:
-		return arrival{}, refusef("unknown_dispatch") // another hub's
+		return arrival{}, refusef(hub.ParkedUnknown) // another hub's
 	case d.Pin.StoreID != feed.StoreID || d.Server.PeerID != peer.ID:
 		return arrival{}, refusef("peer_store_changed")
 	case !peer.Role.CanBe(hub.RoleWorker):
@@ -45,6 +45,9 @@ func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (ar
 		var exit hub.ExitItem
 		if err := json.Unmarshal(it.Payload, &exit); err != nil {
 			return arrival{}, refusef("malformed exit: %v", err)
+		}
+		if n := len(it.Payload); n > hub.ReservedExitBytes {
+			return arrival{}, refusef("an exit of %d bytes, at most %d are taken", n, hub.ReservedExitBytes)
 		}
 		if err := hub.CheckText("signal", exit.Signal, hub.MaxSubjectBytes); err != nil {
 			return arrival{}, refusef("exit refused: %v", err)

@@ -22,7 +22,7 @@ func arriveOwner(tx store.Tx, peer hub.Peer, it hub.Item) (arrival, error) {
 	case it.Kind == hub.ItemFence:
 		return arriveFence(tx, peer, it, a, ok)
 	case !ok:
-		return arrival{}, refusef("unknown_dispatch")
+		return arrival{}, refusef(hub.ParkedUnknown)
 	case a.Tombstone:
 		return nothing, nil // mail for a worker that there never was
 	}

@@ -58,7 +58,7 @@ func (s *Service) importSome(ctx context.Context, peer hub.PeerID, dir hub.Direc
 		if err != nil {
 			return err
 		}
-		im := importer{tx: tx, peer: p, dir: dir, feed: feed, seen: map[hub.DispatchID]*hub.Ack{}, wants: slices.Clone(wants)}
+		im := importer{tx: tx, peer: p, dir: dir, feed: feed, seen: map[hub.DispatchID]*lane{}, wants: slices.Clone(wants)}
 		out, err = im.run(items)
 		return err
 	})
@@ -79,10 +79,19 @@ type importer struct {
 	dir  hub.Direction
 	feed hub.FeedState
 
-	seen  map[hub.DispatchID]*hub.Ack
-	order []hub.DispatchID
+	seen  map[hub.DispatchID]*lane
+	order []*lane
 	wants []hub.Want
 	gap   int64 // position of the first item that is neither imported nor parked
+	taken int64 // items imported
+}
+
+// lane is one Dispatch of an import: where its cursor was and is, and the ack.
+type lane struct {
+	key store.CursorKey
+	was store.Cursor
+	cur store.Cursor
+	ack hub.Ack
 }
 
 func (im *importer) run(items []hub.Item) (hub.ImportResult, error) {
@@ -99,11 +108,32 @@ func (im *importer) run(items []hub.Item) (hub.ImportResult, error) {
 		feed.Position = 0 // a gap of a portion before holds the feed back
 	}
 	out := hub.ImportResult{Wants: im.wants, Feed: feed.Position}
-	for _, d := range im.order {
-		out.Acks = append(out.Acks, *im.seen[d])
+	for _, l := range im.order {
+		if err := im.keep(l); err != nil {
+			return out, err
+		}
+		out.Acks = append(out.Acks, l.ack)
 	}
 	return out, im.advanceFeed(feed)
 }
+
+// keep stores where a lane has come, or why it goes no further.
+func (im *importer) keep(l *lane) error {
+	if l.cur == l.was {
+		return nil
+	}
+	if l.was == (store.Cursor{}) && l.cur.Seq == 0 {
+		_, n, err := im.tx.ParkedCursors(l.key.Lineage, l.key.StoreID, l.key.Epoch, maxParked)
+		if err != nil || n >= maxParked {
+			return err // it is parked all the same; only the list is full
+		}
+	}
+	return im.tx.SaveCursor(l.key, l.cur)
+}
+
+// maxParked bounds how many queues of one source are remembered as parked before
+// their first item.
+const maxParked = 1000
 
 // advanceFeed never goes back within one epoch: items sent again for a gap
 // have positions behind us.
@@ -112,32 +142,32 @@ func (im *importer) advanceFeed(feed hub.FeedState) error {
 	if err != nil {
 		return err
 	}
-	if old.StoreID == feed.StoreID && old.Epoch == feed.Epoch && old.Position >= feed.Position {
+	feed.Items = im.taken
+	if old.StoreID == feed.StoreID && old.Epoch == feed.Epoch {
+		feed.Position, feed.Items = max(old.Position, feed.Position), old.Items+im.taken
+	}
+	if old == feed {
 		return nil
 	}
 	return im.tx.SetFeed(im.peer.ID, im.dir, feed)
 }
 
 func (im *importer) one(it hub.Item) error {
-	key := store.CursorKey{Lineage: im.peer.Lineage, StoreID: im.feed.StoreID, Epoch: im.feed.Epoch, Dispatch: it.Dispatch}
-	cur, err := im.tx.Cursor(key)
-	if err != nil {
+	l, err := im.lane(it.Dispatch)
+	switch {
+	case err != nil || l.ack.Conflicting():
 		return err
-	}
-	ack := im.ack(it.Dispatch, cur)
-	if it.Seq <= cur {
-		return im.again(it, ack)
-	}
-	if ack.Parked != "" {
+	case it.Seq <= l.cur.Seq:
+		return im.again(it, l)
+	case l.ack.Parked != "":
 		return nil
-	}
-	if it.Seq > cur+1 {
-		im.missing(it, cur)
+	case it.Seq > l.cur.Seq+1:
+		im.missing(it, l.cur.Seq)
 		return nil
 	}
 	arr, err := im.arrive(it)
 	if refused, ok := errors.AsType[refusal](err); ok {
-		ack.Parked = refused.reason
+		l.ack.Parked, l.cur.Parked = refused.reason, refused.reason
 		return nil
 	}
 	if err != nil {
@@ -148,39 +178,80 @@ func (im *importer) one(it hub.Item) error {
 		return err
 	}
 	if verdict != nil {
-		ack.Verdicts = append(ack.Verdicts, *verdict)
+		l.ack.Verdicts = append(l.ack.Verdicts, *verdict)
 	}
-	ack.Seq = it.Seq
-	return im.tx.Advance(key, it.Seq)
+	return im.took(it, l)
 }
 
-// again says the verdict on a report once more: its ack may have been lost.
-func (im *importer) again(it hub.Item, ack *hub.Ack) error {
+// took advances past an imported item, and keeps what it was.
+func (im *importer) took(it hub.Item, l *lane) error {
+	l.ack.Seq, l.cur.Seq, l.cur.Parked = it.Seq, it.Seq, ""
+	l.cur.Pos = max(l.cur.Pos, it.Pos)
+	im.taken++
+	if it.Kind == hub.ItemMessage {
+		known, err := im.tx.HasMessage(it.ID)
+		if err != nil || known {
+			return err
+		}
+	}
+	if l.was == (store.Cursor{}) { // a mark needs its cursor
+		if err := im.tx.SaveCursor(l.key, l.cur); err != nil {
+			return err
+		}
+		l.was = l.cur
+	}
+	return im.tx.PutMark(l.key, it.Seq, markOf(it))
+}
+
+// again takes an item that was imported before: its ack may have been lost, so the
+// verdict on a report is said once more. One that is not what was imported as its
+// sequence parks the queue until its source begins a new epoch.
+func (im *importer) again(it hub.Item, l *lane) error {
+	same, err := im.same(it, l)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return im.conflict(it, l)
+	}
 	if it.Kind != hub.ItemMessage {
 		return nil
 	}
 	v, err := verdictAgain(im.tx, it)
 	if v != nil {
-		ack.Verdicts = append(ack.Verdicts, *v)
+		l.ack.Verdicts = append(l.ack.Verdicts, *v)
 	}
 	return err
 }
 
 func (im *importer) arrive(it hub.Item) (arrival, error) {
+	if it.Kind != hub.ItemMessage && im.feed.Epoch > 1 {
+		if known, err := im.tx.Marked(it.Dispatch, it.ID); err != nil || known {
+			return nothing, err // it came in an epoch before
+		}
+	}
 	if im.dir == hub.ToHome {
 		return arriveHome(im.tx, im.peer, im.feed, it)
 	}
 	return arriveOwner(im.tx, im.peer, it)
 }
 
-func (im *importer) ack(d hub.DispatchID, cur int64) *hub.Ack {
-	if a, ok := im.seen[d]; ok {
-		return a
+func (im *importer) lane(d hub.DispatchID) (*lane, error) {
+	if l, ok := im.seen[d]; ok {
+		return l, nil
 	}
-	a := &hub.Ack{Dispatch: d, Seq: cur}
-	im.seen[d] = a
-	im.order = append(im.order, d)
-	return a
+	l := &lane{key: store.CursorKey{Lineage: im.peer.Lineage, StoreID: im.feed.StoreID, Epoch: im.feed.Epoch, Dispatch: d}}
+	cur, err := im.tx.Cursor(l.key)
+	if err != nil {
+		return nil, err
+	}
+	l.was, l.cur, l.ack = cur, cur, hub.Ack{Dispatch: d, Seq: cur.Seq}
+	if refused := (hub.Ack{Dispatch: d, Parked: cur.Parked}); refused.Conflicting() {
+		l.ack = refused
+	}
+	im.seen[d] = l
+	im.order = append(im.order, l)
+	return l, nil
 }
 
 func (im *importer) missing(it hub.Item, cur int64) {
@@ -206,6 +277,24 @@ func (s *Service) After(ctx context.Context, peer hub.PeerID, dir hub.Direction,
 		return err
 	})
 	return items, err
+}
+
+// Between returns acknowledged items again, for a peer that has lost them.
+func (s *Service) Between(ctx context.Context, peer hub.PeerID, dir hub.Direction, pos, until int64, maxBytes int) (items []hub.Item, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		items, err = rx.ItemsBetween(peer, dir, pos, until, maxBytes)
+		return err
+	})
+	return items, err
+}
+
+// Log is what this hub says of its log for the peer.
+func (s *Service) Log(ctx context.Context, peer hub.PeerID, dir hub.Direction) (l hub.LogState, err error) {
+	err = s.Store.View(ctx, func(rx store.Rx) error {
+		l, err = rx.Log(peer, dir)
+		return err
+	})
+	return l, err
 }
 
 // Queue returns the items of one queue again from a sequence on.
@@ -248,14 +337,14 @@ func (s *Service) Acked(ctx context.Context, peer hub.PeerID, dir hub.Direction,
 
 func acked(tx store.Tx, k store.QueueKey, ack hub.Ack) error {
 	q, err := tx.Queue(k)
-	if err != nil {
-		return err
+	if err != nil || q.LastSeq == 0 && ack.Seq == 0 {
+		return err // it refuses a queue that this hub does not have
 	}
 	if err := tx.AckQueue(k, ack.Seq); err != nil {
 		return err
 	}
 	if q.Parked != ack.Parked {
-		if err := tx.ParkQueue(k, ack.Parked); err != nil {
+		if err := parked(tx, k, ack); err != nil {
 			return err
 		}
 	}

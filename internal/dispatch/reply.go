@@ -24,7 +24,11 @@ func (s *Service) Reply(ctx context.Context, r receipt.Request, in ReplyInput) (
 		return Sent{}, err
 	}
 	out, err := receipt.Do(ctx, s.Store, store.Settle, r, func(tx store.Tx) (Sent, error) {
-		return reply(tx, r.Principal, in)
+		out, err := reply(tx, r.Principal, in)
+		if err == nil {
+			err = s.pace(tx, out)
+		}
+		return out, err
 	})
 	if err == nil && out.Mutation.Replayed {
 		err = s.sameConsumer(ctx, r.Principal, out)

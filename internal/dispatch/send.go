@@ -18,6 +18,9 @@ type Service struct {
 	Store store.Store
 	// Tokens are needed by the use-cases of identities only.
 	Tokens Tokens
+	// LinkUp reports whether items of a direction flow to the peer: only then does
+	// a backlog slow what is accepted. nil is never. It must not block.
+	LinkUp func(peer hub.PeerID, dir hub.Direction) bool
 }
 
 // SendInput is a message as its sender gives it. From is never among it.
@@ -53,6 +56,8 @@ type Sent struct {
 	Thread     hub.MessageID `json:"thread_id"`
 	Pending    hub.MessageID `json:"pending_question"`
 	Mutation   hub.Mutation  `json:"mutation"`
+
+	via store.QueueKey // the queue that it was put into now, if the backlog counts
 }
 
 // Mut returns the mutation, for the receipt gate.
@@ -85,7 +90,11 @@ func (s *Service) Send(ctx context.Context, r receipt.Request, in SendInput) (Se
 		return Sent{}, err
 	}
 	return receipt.Do(ctx, s.Store, in.class(), r, func(tx store.Tx) (Sent, error) {
-		return Accept(tx, r.Principal, in)
+		out, err := Accept(tx, r.Principal, in)
+		if err == nil {
+			err = s.pace(tx, out)
+		}
+		return out, err
 	})
 }
 
@@ -236,8 +245,8 @@ func sendToWorker(tx store.Tx, d hub.Dispatch, m hub.Message) (Sent, error) {
 		out.Seq, err = appendLocal(tx, d.ID, m)
 		return out, err
 	}
-	out.State = SentQueued
-	if err := enqueueMessage(tx, toWorker(d), m, 0); err != nil {
+	out.State, out.via = SentQueued, toWorker(d)
+	if err := enqueueMessage(tx, out.via, m, 0); err != nil {
 		return out, err
 	}
 	return out, tx.Record(m)
@@ -288,6 +297,9 @@ func deliver(tx store.Tx, a hub.Attachment, m hub.Message, reserve int64) (Sent,
 		return out, err
 	}
 	out.State = SentQueued
+	if m.Type != hub.TypeWorkerDone {
+		out.via = toHome(a)
+	}
 	if err := enqueueMessage(tx, toHome(a), m, reserve); err != nil {
 		return out, err
 	}

@@ -2,8 +2,10 @@ package dispatch_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
@@ -25,6 +27,8 @@ type world struct {
 	mail     *mail.Service
 	dispatch *dispatch.Service
 	id       string
+	path     string
+	later    hub.Micros  // how far the store's clock is ahead
 	waiting  chan string // the key of each subscription: a claimed waiter waits
 }
 
@@ -49,35 +53,71 @@ const operatorSum = "operator"
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, bus: &signal.Bus{}, waiting: make(chan string, 100)}
-	st, err := sqlite.Open(t.Context(), sqlite.Config{
-		Path: filepath.Join(t.TempDir(), "hub.db"),
-		Publish: func(ss []hub.Signal) {
-			for _, s := range ss {
-				w.bus.Publish(string(s.Topic), s.Key)
-			}
-		},
-		OnFatal: func(err error) { t.Error(err) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	w.store = st
-	w.runs = &run.Service{Store: st, Tokens: testTokens{}}
-	w.mail = &mail.Service{Store: st, Access: dispatch.Access{}, Bus: w, Draining: make(chan struct{})}
-	w.dispatch = &dispatch.Service{Store: st}
-	w.update(func(tx store.Tx) error {
+	w := &world{t: t, bus: &signal.Bus{}, path: filepath.Join(t.TempDir(), "hub.db"), waiting: make(chan string, 100)}
+	w.runs = &run.Service{Tokens: testTokens{}}
+	w.mail = &mail.Service{Access: dispatch.Access{}, Bus: w, Draining: make(chan struct{})}
+	w.dispatch = &dispatch.Service{}
+	w.open()
+	w.update(func(tx store.Tx) (err error) {
 		if w.id, _, err = tx.StoreIdentity(); err != nil {
 			return err
 		}
 		return tx.PutCredential(store.Credential{Sum: operatorSum, Kind: store.CredOperator})
 	})
 	return w
+}
+
+// open opens the store of the world's file.
+func (w *world) open() {
+	w.t.Helper()
+	st, err := sqlite.Open(w.t.Context(), sqlite.Config{
+		Path: w.path,
+		Now:  func() hub.Micros { return hub.MicrosOf(time.Now()) + w.later },
+		Publish: func(ss []hub.Signal) {
+			for _, s := range ss {
+				w.bus.Publish(string(s.Topic), s.Key)
+			}
+		},
+		OnFatal: func(err error) { w.t.Error(err) },
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.store, w.runs.Store, w.mail.Store, w.dispatch.Store = st, st, st, st
+}
+
+// copied is the store's file as it is now.
+func (w *world) copied() []byte {
+	w.t.Helper()
+	w.shut()
+	raw, err := os.ReadFile(w.path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.open()
+	return raw
+}
+
+// putBack stops the hub and puts an older copy of its file in place.
+func (w *world) putBack(raw []byte) {
+	w.t.Helper()
+	w.shut()
+	if err := os.WriteFile(w.path, raw, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.open()
+}
+
+func (w *world) shut() {
+	w.t.Helper()
+	if err := w.store.Close(); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) update(fn func(store.Tx) error) {

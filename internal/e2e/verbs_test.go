@@ -24,7 +24,7 @@ var verbs = map[string][]string{
 	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "worktree create": {}, "worktree show": {}, "worktree remove": {},
 	"terminal create": {"x"}, "terminal list": {"x"}, "terminal show": {}, "terminal read": {}, "terminal send": {}, "terminal wait": {}, "terminal close": {}, "serve": {"x"}, "config show": {"x"}, "config path": {},
 	"dispatch": {}, "worker-identity register": {}, "worker-identity list": {"x"}, "worker-identity drain": {}, "worker-identity revoke": {},
-	"attach": {}, "session get": {}, "session set-backend-ctx": {"x"},
+	"attach": {}, "session get": {}, "session set-backend-ctx": {"x"}, "restore": {},
 }
 
 func TestVerbs_BadCommandLinesExit2(t *testing.T) {

@@ -1,5 +1,7 @@
 package hub
 
+import "strings"
+
 // Direction is the way of a relay queue.
 type Direction string
 
@@ -58,10 +60,12 @@ type ItemVerdict struct {
 	Reason  string
 }
 
-// Want asks the source to send the Dispatch's queue again from Seq on.
+// Want asks the source to send the Dispatch's queue again from Seq on: up to
+// Until, or as far as it has sent it when that is 0.
 type Want struct {
 	Dispatch DispatchID
 	Seq      int64
+	Until    int64
 }
 
 // ImportResult is what one import committed.
@@ -71,12 +75,69 @@ type ImportResult struct {
 	Feed  int64  // everything up to this feed position has been seen
 }
 
-// FeedState is how far a receiver has come with one source's log.
+// FeedState is how far a receiver has come with one source's log: to a position
+// of it, and with how many items of this epoch.
 type FeedState struct {
 	StoreID  string
 	Epoch    int64
 	Position int64
+	Items    int64
 }
+
+// LogState is what a source says of its log for one receiver.
+type LogState struct {
+	StoreID string
+	Epoch   int64
+	// Begin is the position up to which the log of the epoch before is known
+	// here: what a receiver had of that epoch beyond it is lost.
+	Begin int64
+	// End is the position of the newest item, whomever it is for.
+	End int64
+	// Acked is the position of the newest acknowledged item, Items how many are
+	// acknowledged in this epoch, Swept the position of the newest one that is
+	// not kept any more.
+	Acked, Items, Swept int64
+}
+
+// Lacks reports whether a receiver that has come so far has lost what it had
+// acknowledged.
+func (l LogState) Lacks(f FeedState) bool {
+	if f.StoreID != l.StoreID || f.Epoch != l.Epoch {
+		return l.Items > 0
+	}
+	return f.Position < l.Acked || f.Items < l.Items
+}
+
+// Reasons for which a queue is parked that more than one package names.
+const (
+	// ParkedConflict: the source uses sequences again that it had used before. It
+	// is parked until the source's epoch is raised.
+	ParkedConflict = "relay_conflict"
+	// ParkedUnknown: the receiver does not know the Dispatch.
+	ParkedUnknown = "unknown_dispatch"
+)
+
+// RelayState is what a hub knows of its relay queues with a peer: what waits to
+// be acknowledged in those that flow, and the parked ones, of which Parked has the
+// first.
+type RelayState struct {
+	Items       int
+	Bytes       int64
+	ParkedCount int
+	Parked      []ParkedQueue
+}
+
+// ParkedQueue is a queue that does not flow. Sending says that this hub is its
+// source; Waiting is then how many items it holds.
+type ParkedQueue struct {
+	Dispatch DispatchID
+	Sending  bool
+	Waiting  int
+	Reason   string
+}
+
+// Conflicting reports whether an ack is a refusal that no retry ends.
+func (a Ack) Conflicting() bool { return strings.HasPrefix(a.Parked, ParkedConflict) }
 
 // ExitItem is the proven end of a worker's process.
 type ExitItem struct {
@@ -127,4 +188,5 @@ const (
 	QueueItems          = 1000
 	QueueBytes          = 8 << 20
 	ReservedReportBytes = 256 << 10
+	ReservedExitBytes   = 4 << 10
 )

@@ -17,13 +17,15 @@ const (
 	insertQueue = `INSERT INTO relay_queues (feed, dispatch, last_seq, last_bytes, acked_seq, acked_bytes, parked)
 		VALUES (` + feedOf + `, ?, 0, 0, 0, 0, '')`
 	bumpQueue = `UPDATE relay_queues SET last_seq = last_seq + 1, last_bytes = last_bytes + ? WHERE ` + inQueue +
-		` RETURNING rid, feed, last_seq, last_bytes`
+		` RETURNING rid, feed, last_seq, last_bytes, parked`
 	insertItem = `INSERT INTO relay_items (feed, queue, seq, end_bytes, id, kind, payload)
 		VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING pos`
-	ackQueue = `UPDATE relay_queues SET acked_seq = ?, acked_bytes =
-		(SELECT i.end_bytes FROM relay_items i WHERE i.queue = relay_queues.rid AND i.seq = ?)
-		WHERE ` + inQueue + ` AND acked_seq < ?`
-	parkQueue = `UPDATE relay_queues SET parked = ? WHERE ` + inQueue
+	countFeed  = `UPDATE relay_feeds SET items = items + ?, bytes = bytes + ? WHERE rid = ?`
+	queuePlace = `SELECT rid, feed, last_seq, last_bytes, acked_seq, acked_bytes, parked FROM relay_queues WHERE ` + inQueue
+	itemPlace  = `SELECT pos, end_bytes FROM relay_items WHERE queue = ? AND seq = ?`
+	ackQueue   = `UPDATE relay_queues SET acked_seq = ?, acked_bytes = ? WHERE rid = ?`
+	ackFeed    = `UPDATE relay_feeds SET items = items - ?, bytes = bytes - ?, acked_pos = MAX(acked_pos, ?), acked_items = acked_items + ? WHERE rid = ?`
+	parkQueue  = `UPDATE relay_queues SET parked = ? WHERE rid = ?`
 
 	itemCols   = `i.pos, q.dispatch, i.seq, i.id, i.kind, i.payload`
 	itemsAfter = `SELECT ` + itemCols + ` FROM relay_items i CROSS JOIN relay_queues q
@@ -83,8 +85,9 @@ func (tx *Tx) Enqueue(k store.QueueKey, it hub.Item) (hub.Item, error) {
 
 func (tx *Tx) enqueue(k store.QueueKey, it *hub.Item) error {
 	var queue, feed, endBytes int64
+	var parked string
 	bump := func() (bool, error) {
-		return tx.returning([]any{&queue, &feed, &it.Seq, &endBytes}, bumpQueue, len(it.Payload), k.Dispatch, k.Peer, k.Direction)
+		return tx.returning([]any{&queue, &feed, &it.Seq, &endBytes, &parked}, bumpQueue, len(it.Payload), k.Dispatch, k.Peer, k.Direction)
 	}
 	ok, err := bump()
 	if err == nil && !ok {
@@ -98,7 +101,10 @@ func (tx *Tx) enqueue(k store.QueueKey, it *hub.Item) error {
 	case !ok:
 		return errors.New("the queue was not made")
 	}
-	_, err = tx.returning([]any{&it.Pos}, insertItem, feed, queue, it.Seq, endBytes, it.ID, it.Kind, blob(it.Payload))
+	if _, err = tx.returning([]any{&it.Pos}, insertItem, feed, queue, it.Seq, endBytes, it.ID, it.Kind, blob(it.Payload)); err != nil || parked != "" {
+		return err
+	}
+	_, err = tx.exec(countFeed, 1, len(it.Payload), feed)
 	return err
 }
 
@@ -110,23 +116,75 @@ func (tx *Tx) makeQueue(k store.QueueKey) error {
 	return err
 }
 
+// place is a queue's row.
+type place struct {
+	rid, feed                                int64
+	lastSeq, lastBytes, ackedSeq, ackedBytes int64
+	parked                                   string
+}
+
+func (q querier) place(k store.QueueKey) (place, bool, error) {
+	p, ok, err := one(q, func(s scanner, p *place) error {
+		return s.Scan(&p.rid, &p.feed, &p.lastSeq, &p.lastBytes, &p.ackedSeq, &p.ackedBytes, &p.parked)
+	}, queuePlace, k.Dispatch, k.Peer, k.Direction)
+	return p, ok, wrap(err, "reading the queue of %s", k.Dispatch)
+}
+
 // AckQueue implements store.Relay.
 func (tx *Tx) AckQueue(k store.QueueKey, seq int64) error {
-	q, err := tx.Queue(k)
+	p, _, err := tx.place(k)
 	switch {
 	case err != nil:
 		return err
-	case seq > q.LastSeq:
-		return hub.Invalid("seq", "%d is acknowledged, but the queue of %s ends at %d", seq, k.Dispatch, q.LastSeq)
-	case seq <= q.AckedSeq:
+	case seq > p.lastSeq:
+		return hub.Invalid("seq", "%d is acknowledged, but the queue of %s ends at %d", seq, k.Dispatch, p.lastSeq)
+	case seq <= p.ackedSeq:
 		return nil
 	}
-	_, err = tx.exec(ackQueue, seq, seq, k.Dispatch, k.Peer, k.Direction, seq)
-	return wrap(err, "acknowledging the queue of %s", k.Dispatch)
+	return wrap(tx.ack(p, seq), "acknowledging the queue of %s", k.Dispatch)
 }
 
-// ParkQueue implements store.Relay.
+func (tx *Tx) ack(p place, seq int64) error {
+	var pos, end int64
+	_, ok, err := one(tx.querier, func(s scanner, _ *struct{}) error { return s.Scan(&pos, &end) }, itemPlace, p.rid, seq)
+	if err == nil && !ok {
+		err = errors.New("the item that was acknowledged is missing")
+	}
+	if err != nil {
+		return err
+	}
+	items, bytes := seq-p.ackedSeq, end-p.ackedBytes
+	acked := items
+	if p.parked != "" { // it is not counted
+		items, bytes = 0, 0
+	}
+	if _, err = tx.exec(ackQueue, seq, end, p.rid); err != nil {
+		return err
+	}
+	_, err = tx.exec(ackFeed, items, bytes, pos, acked, p.feed)
+	return err
+}
+
+// ParkQueue implements store.Relay. What waits in a parked queue does not count
+// as the peer's backlog.
 func (tx *Tx) ParkQueue(k store.QueueKey, reason string) error {
-	missing := hub.Errorf(hub.CodeDispatchNotFound, "there is no queue of %s", k.Dispatch)
-	return wrap(tx.save(missing, parkQueue, reason, k.Dispatch, k.Peer, k.Direction), "parking the queue of %s", k.Dispatch)
+	p, ok, err := tx.place(k)
+	if err == nil && !ok {
+		err = hub.Errorf(hub.CodeDispatchNotFound, "there is no queue of %s", k.Dispatch)
+	}
+	if err != nil || p.parked == reason {
+		return err
+	}
+	if _, err := tx.exec(parkQueue, reason, p.rid); err != nil {
+		return wrap(err, "parking the queue of %s", k.Dispatch)
+	}
+	items, bytes := p.lastSeq-p.ackedSeq, p.lastBytes-p.ackedBytes
+	switch {
+	case p.parked == "":
+		items, bytes = -items, -bytes
+	case reason != "":
+		return nil
+	}
+	_, err = tx.exec(countFeed, items, bytes, p.feed)
+	return wrap(err, "counting what waits beside the queue of %s", k.Dispatch)
 }

@@ -84,20 +84,58 @@ func cursors(f *fixture) {
 	k := store.CursorKey{Lineage: "l", StoreID: "s", Epoch: 1, Dispatch: "d"}
 	other := k
 	other.Epoch = 2
-	f.view(func(rx store.Rx) error { return same(f, int64(0))(rx.Cursor(k)) })
+	seven := store.Cursor{Seq: 7, Known: 2, Pos: 40}
+	f.view(func(rx store.Rx) error { return same(f, store.Cursor{})(rx.Cursor(k)) })
 	f.update(func(tx store.Tx) error {
-		return first(tx.Advance(k, 3), tx.Advance(other, 1), tx.Advance(k, 7), tx.Advance(k, 7))
+		return first(tx.SaveCursor(k, store.Cursor{Seq: 3}), tx.SaveCursor(other, store.Cursor{Seq: 1, Parked: "why"}), tx.SaveCursor(k, seven), tx.SaveCursor(k, seven))
 	})
-	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.Advance(k, 6) })
+	f.refused(hub.CodeInternal, func(tx store.Tx) error { return tx.SaveCursor(k, store.Cursor{Seq: 6}) })
 	f.view(func(rx store.Rx) error {
-		return first(same(f, int64(7))(rx.Cursor(k)), same(f, int64(1))(rx.Cursor(other)))
+		return first(same(f, seven)(rx.Cursor(k)), same(f, store.Cursor{Seq: 1, Parked: "why"})(rx.Cursor(other)))
 	})
+	f.placed(k, seven)
+	f.marks(k, other)
 
-	a, b := hub.FeedState{StoreID: "s", Epoch: 1, Position: 9}, hub.FeedState{StoreID: "s2", Epoch: 2, Position: 4}
+	a, b := hub.FeedState{StoreID: "s", Epoch: 1, Position: 9, Items: 3}, hub.FeedState{StoreID: "s2", Epoch: 2, Position: 4}
 	f.update(func(tx store.Tx) error { return tx.SetFeed("p", hub.ToHome, a) })
 	f.view(func(rx store.Rx) error {
 		return first(same(f, a)(rx.Feed("p", hub.ToHome)), same(f, hub.FeedState{})(rx.Feed("p", hub.ToWorker)))
 	})
 	f.update(func(tx store.Tx) error { return tx.SetFeed("p", hub.ToHome, b) })
 	f.view(func(rx store.Rx) error { return same(f, b)(rx.Feed("p", hub.ToHome)) })
+}
+
+// placed looks for cursors by their source.
+func (f *fixture) placed(k store.CursorKey, at store.Cursor) {
+	f.Helper()
+	src := store.SourceKey{Lineage: k.Lineage, StoreID: k.StoreID, Epoch: k.Epoch}
+	f.view(func(rx store.Rx) error {
+		cs, next, err := rx.CursorsFrom(src, at.Pos-1, 0, 10)
+		equal(f, []store.PlacedCursor{{Dispatch: k.Dispatch, Cursor: at}}, cs)
+		equal(f, int64(0), next)
+		past, _, err2 := rx.CursorsFrom(src, at.Pos, 0, 10)
+		equal(f, 0, len(past))
+		_, more, err3 := rx.CursorsFrom(src, 0, 0, 1)
+		_, end, err4 := rx.CursorsFrom(src, 0, more, 10)
+		equal(f, []bool{true, false}, []bool{more != 0, end != 0})
+		ps, n, err5 := rx.ParkedCursors(k.Lineage, k.StoreID, k.Epoch+1, 1)
+		equal(f, []store.PlacedCursor{{Dispatch: k.Dispatch, Cursor: store.Cursor{Seq: 1, Parked: "why"}}}, ps)
+		equal(f, 1, n)
+		return first(err, err2, err3, err4, err5)
+	})
+}
+
+// marks keeps what sequences were, once each.
+func (f *fixture) marks(k, other store.CursorKey) {
+	f.Helper()
+	one, two := store.Mark{ID: "msg_1", Sum: [32]byte{1}}, store.Mark{ID: "msg_2", Sum: [32]byte{2}}
+	f.update(func(tx store.Tx) error { return first(tx.PutMark(k, 5, one), tx.PutMark(k, 5, two)) })
+	f.view(func(rx store.Rx) error {
+		got, ok, err := rx.Mark(k, 5)
+		equal(f, []any{one, true}, []any{got, ok})
+		_, ok, err2 := rx.Mark(other, 5)
+		_, ok2, err3 := rx.Mark(k, 4)
+		equal(f, []bool{false, false}, []bool{ok, ok2})
+		return first(err, err2, err3, same(f, true)(rx.Marked(k.Dispatch, "msg_1")), same(f, false)(rx.Marked(k.Dispatch, "msg_2")))
+	})
 }

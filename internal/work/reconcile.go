@@ -57,7 +57,7 @@ func isBehind(rx behindRx, d hub.Dispatch, lastSeq int64) (bool, error) {
 		return false, err
 	}
 	cursor, err := rx.Cursor(store.CursorKey{Lineage: p.Lineage, StoreID: p.StoreID, Epoch: p.StoreEpoch, Dispatch: d.ID})
-	return cursor < lastSeq, err
+	return cursor.Seq < lastSeq, err
 }
 
 // noteOpen keeps what the owner of a start that is open there too has made so far:

@@ -15,6 +15,7 @@ type Shown struct {
 	Dispatch    hub.Dispatch
 	Observation hub.Observation
 	Receipt     hub.Receipt
+	Parked      string // why nothing comes over the relay, or goes; "" if it flows
 }
 
 // inspectTimeout bounds the question to a peer.
@@ -44,6 +45,9 @@ func (s *Service) Show(ctx context.Context, id hub.DispatchID) (Shown, error) {
 func (s *Service) recorded(ctx context.Context, id hub.DispatchID) (out Shown, err error) {
 	err = s.Store.View(ctx, func(rx store.Rx) error {
 		if out.Dispatch, err = rx.Dispatch(id); err != nil {
+			return err
+		}
+		if out.Parked, err = dispatch.Parked(rx, out.Dispatch); err != nil {
 			return err
 		}
 		out.Receipt, err = s.Started(rx, id)

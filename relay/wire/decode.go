@@ -53,6 +53,8 @@ func (r *reader) frame(k Kind) (Frame, error) {
 		return Acks{list(r, ackFixed, MaxAcks, (*reader).ack)}, nil
 	case KindWants:
 		return Wants{list(r, wantFixed, MaxWants, (*reader).want)}, nil
+	case KindKept:
+		return Kept{list(r, wantFixed, MaxWants, (*reader).want)}, nil
 	case KindCredit:
 		return Credit{r.number()}, nil
 	case KindPing:
@@ -69,7 +71,7 @@ func (r *reader) frame(k Kind) (Frame, error) {
 
 // Least sizes of list entries; they bound what a count can make Decode allot.
 const (
-	wantFixed    = 2 + 8
+	wantFixed    = 2 + 8 + 8
 	featureFixed = 2
 	ackFixed     = 2 + 8 + 2 + 4
 	verdictFixed = 8 + 2 + 2
@@ -149,9 +151,11 @@ func (r *reader) text() string {
 func (r *reader) hello() Hello {
 	return Hello{
 		StoreID: r.text(), Epoch: r.number(), Nonce: r.text(), Contract: r.text(),
-		Feed:   hub.FeedState{StoreID: r.text(), Epoch: r.number(), Position: r.number()},
+		Feed:   hub.FeedState{StoreID: r.text(), Epoch: r.number(), Position: r.number(), Items: r.number()},
 		Next:   list(r, wantFixed, MaxWants, (*reader).want),
-		Credit: r.number(), Features: list(r, featureFixed, MaxFeatures, (*reader).text),
+		Credit: r.number(),
+		Begin:  r.number(), End: r.number(), Swept: r.number(), Acked: r.number(),
+		Features: list(r, featureFixed, MaxFeatures, (*reader).text),
 	}
 }
 
@@ -186,7 +190,7 @@ func (r *reader) verdict() hub.ItemVerdict {
 }
 
 func (r *reader) want() hub.Want {
-	return hub.Want{Dispatch: hub.DispatchID(r.text()), Seq: r.number()}
+	return hub.Want{Dispatch: hub.DispatchID(r.text()), Seq: r.number(), Until: r.number()}
 }
 
 func (r *reader) presence() hub.Presence {

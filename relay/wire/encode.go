@@ -61,8 +61,13 @@ func (f Hello) put(w *writer) {
 	w.text(f.Feed.StoreID)
 	w.number(f.Feed.Epoch)
 	w.number(f.Feed.Position)
+	w.number(f.Feed.Items)
 	putWants(w, f.Next)
 	w.number(f.Credit)
+	w.number(f.Begin)
+	w.number(f.End)
+	w.number(f.Swept)
+	w.number(f.Acked)
 	w.count(len(f.Features), MaxFeatures)
 	for _, x := range f.Features {
 		w.text(x)
@@ -111,12 +116,14 @@ func (f Acks) put(w *writer) {
 }
 
 func (f Wants) put(w *writer) { putWants(w, f.Wants) }
+func (f Kept) put(w *writer)  { putWants(w, f.From) }
 
 func putWants(w *writer, wants []hub.Want) {
 	w.count(len(wants), MaxWants)
 	for _, x := range wants {
 		w.text(string(x.Dispatch))
 		w.number(x.Seq)
+		w.number(x.Until)
 	}
 }
 

@@ -46,6 +46,9 @@ const (
 	KindPresence
 )
 
+// KindKept has a number of its own, apart from the sequence above.
+const KindKept Kind = 32
+
 // Frame is one of the types of this package that Kind names.
 type Frame interface {
 	Kind() Kind
@@ -62,6 +65,10 @@ type Hello struct {
 	Next     []hub.Want    // where a Dispatch's next sequence is not what Feed implies
 	Credit   int64         // bytes of items the sender of the hello takes
 	Features []string      // what it can do beyond the contract; both must, to use one
+	// Of the sender's own log: the positions at which its epoch began, of its
+	// newest item, and up to which items for the receiver may be gone; and how
+	// many items the receiver has acknowledged in this epoch.
+	Begin, End, Swept, Acked int64
 }
 
 // Items carries committed items, of any Dispatches, in the order sent.
@@ -72,6 +79,9 @@ type Acks struct{ Acks []hub.Ack }
 
 // Wants asks for queues again.
 type Wants struct{ Wants []hub.Want }
+
+// Kept answers wants for items that are gone: Seq is the first that is kept.
+type Kept struct{ From []hub.Want }
 
 // Credit grants Bytes more of items, counted by ItemSize.
 type Credit struct{ Bytes int64 }
@@ -106,6 +116,9 @@ func (Acks) Kind() Kind { return KindAcks }
 
 // Kind names the frame's type.
 func (Wants) Kind() Kind { return KindWants }
+
+// Kind names the frame's type.
+func (Kept) Kind() Kind { return KindKept }
 
 // Kind names the frame's type.
 func (Credit) Kind() Kind { return KindCredit }

@@ -15,14 +15,14 @@ import (
 func samples() []Frame {
 	return []Frame{
 		Hello{StoreID: "s", Epoch: 2, Nonce: "n", Contract: hub.ContractFederation, Credit: 1 << 20,
-			Feed: hub.FeedState{StoreID: "t", Epoch: 1, Position: 9}, Next: []hub.Want{{Dispatch: "dispatch_a", Seq: 3}}, Features: []string{hub.FeaturePresence}},
+			Feed: hub.FeedState{StoreID: "t", Epoch: 1, Position: 9, Items: 8}, Next: []hub.Want{{Dispatch: "dispatch_a", Seq: 3}}, Begin: 4, End: 7, Swept: 2, Acked: 6, Features: []string{hub.FeaturePresence}},
 		Items{[]hub.Item{
 			{Pos: 1, Seq: 1, Dispatch: "dispatch_a", ID: "msg_a", Kind: hub.ItemMessage, Payload: []byte(`{"a":1}`)},
 			{Pos: 2, Seq: 1, Dispatch: "dispatch_b", ID: "msg_b", Kind: hub.ItemExit, Payload: []byte{}},
 		}},
 		Acks{[]hub.Ack{{Dispatch: "dispatch_a", Seq: 4, Verdicts: []hub.ItemVerdict{{Seq: 4, Verdict: "accepted", Reason: "r"}}},
 			{Dispatch: "dispatch_b", Parked: "unknown_dispatch"}}},
-		Wants{[]hub.Want{{Dispatch: "dispatch_a", Seq: 7}}},
+		Wants{[]hub.Want{{Dispatch: "dispatch_a", Seq: 7, Until: 9}}}, Kept{[]hub.Want{{Dispatch: "dispatch_a", Seq: 8}}},
 		Credit{1000}, Ping{15000, 3}, Pong{15000}, Goodbye{"peer_revoked", "removed"},
 		Presence{3, []hub.Presence{
 			{Dispatch: "dispatch_a", Process: hub.Live, LastOutputAt: 5, LastReportAt: 6, WaitingFor: "none", Usage: []byte(`{"a":1}`)},
@@ -105,7 +105,7 @@ func TestEncodeKeepsTheLimits(t *testing.T) {
 	}
 	fit := hub.Item{Dispatch: "d", ID: "m", Kind: "k"}
 	fit.Payload = make([]byte, ItemsRoom-ItemSize(fit))
-	one := samples()[8].(Presence)
+	one := presenceOf(samples())
 	size := headerSize + 8 + countSize
 	for _, p := range one.Workers {
 		size += PresenceSize(p)
@@ -165,4 +165,13 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("re-encoding differs (%v): %x, was %x", err, again, raw)
 		}
 	})
+}
+
+func presenceOf(fs []Frame) Presence {
+	for _, f := range fs {
+		if p, ok := f.(Presence); ok {
+			return p
+		}
+	}
+	return Presence{}
 }
