@@ -116,6 +116,9 @@ func (x *hubParts) linkChanged(id hub.PeerID, st relay.LinkState) {
 	if st.State == relay.LinkConnecting {
 		return
 	}
+	if st.State == relay.LinkDown {
+		x.fed.links.Drop(id) // what is pooled is as dead: a request would wait on it, and not know whether it was sent
+	}
 	x.jobs.Go(func(ctx context.Context) {
 		if err := x.noteCondition(ctx, id); err != nil && ctx.Err() == nil {
 			x.log.Warn("noting the condition of a peer", "peer", id, "error", err)
