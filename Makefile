@@ -138,6 +138,12 @@ cross: ## builds for Windows (cgo and not), macOS and Linux on arm64; vet of wha
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=1 CC=$(MINGW) $(GO) vet $(PKGS)
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) vet $(PKGS)
 
+.PHONY: wine
+wine: build testsum ## the Windows build under wine: its packages' tests, and a hub paired with one on Linux
+	@command -v wine >/dev/null && command -v $(MINGW) >/dev/null || { $(call absent,wine or $(MINGW) is not installed); exit 0; }; \
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=1 CC=$(MINGW) $(BUILD) -o dist/ ./cmd/wavehub; \
+	WAVEHUB_WINDOWS_BIN=dist $(GO) test -json -count=1 -timeout 12m -run 'TestWine$$' $(ARGS) ./internal/e2e $(testsum)
+
 .PHONY: package
 package: ## installers for the supported systems
 	@$(call absent,there are no packages yet)

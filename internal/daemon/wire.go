@@ -131,6 +131,9 @@ func (x *hubParts) linkChanged(id hub.PeerID, st relay.LinkState) {
 		return
 	}
 	x.work.LinkChanged(id, st.State == relay.LinkUp)
+	if st.State == relay.LinkDown {
+		x.fed.links.Forget(id) // what is pooled is as dead: a request would wait on it, and not know whether it was sent
+	}
 	x.jobs.Go(func(ctx context.Context) {
 		if err := x.noteCondition(ctx, id); err != nil && ctx.Err() == nil {
 			x.log.Warn("noting the condition of a peer", "peer", id, "error", err)

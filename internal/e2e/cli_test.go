@@ -75,7 +75,8 @@ func (c Caller) finish(ctx context.Context, cmd *exec.Cmd, args []string) Result
 }
 
 func (c Caller) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, wavehubBin, args...)
+	argv := c.hub.argv(c.hub.cli, args...)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = append(c.hub.environ(), c.env...), c.dir
 	cmd.Stdin = strings.NewReader(c.stdin)
 	return cmd

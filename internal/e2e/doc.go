@@ -6,6 +6,10 @@
 // the catalogue, advices everything that prints commands, and run them. A code or
 // a printed command without its line fails.
 //
+// Tests of several hosts run each hub in a network namespace of its own, which
+// needs root and iproute2, and one in wine, which make wine has; each says why it
+// is skipped.
+//
 // WAVEHUB_BIN_DIR names a folder with wavehub and fakeagent (relative to the
 // module's root); without it both are built once. WAVEHUB_TEST_SCALE is small
 // (the default), medium or full.

@@ -3,13 +3,14 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,8 +30,11 @@ type Hub struct {
 	Name string
 	Home string
 	args []string
-	env  []string // added to the environment of every process
-	bin  string   // the program of serve
+	env  []string      // added to the environment of every process
+	bin  string        // the program of serve
+	cli  string        // the program of all other command lines
+	via  []string      // what runs both: a program and its arguments, nil for none
+	lag  time.Duration // after the end, for others to leave its outputs; 0: they have to
 	log  *journal
 
 	mu   sync.Mutex // guards what follows
@@ -53,7 +57,7 @@ func withConfig(text string) Option {
 // NewHub makes the home of a hub that is not started yet.
 func NewHub(t testing.TB, name string, opts ...Option) *Hub {
 	t.Helper()
-	h := &Hub{t: t, Name: name, Home: t.TempDir(), bin: wavehubBin, log: &journal{}}
+	h := &Hub{t: t, Name: name, Home: t.TempDir(), bin: wavehubBin, cli: wavehubBin, log: &journal{}}
 	h.args = []string{"serve", "--name", name, "--listen", "127.0.0.1:0"}
 	must(t, os.Mkdir(filepath.Join(h.Home, "user"), 0o700))
 	for _, opt := range opts {
@@ -80,29 +84,57 @@ func (h *Hub) Start() {
 }
 
 func (h *Hub) start() error {
-	cmd := exec.Command(h.bin, h.args...)
+	argv := h.argv(h.bin, h.args...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = h.environ()
-	cmd.Stderr = h.log
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
+	out := &announcement{rest: h.log, first: make(chan string, 1)}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, h.log, h.lag
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	ready, done := make(chan string, 1), make(chan struct{})
+	done := make(chan struct{})
 	go func() { // ends with the process
 		defer close(done)
-		defer cmd.Wait()
-		first, rest := "", bufio.NewReader(out)
-		first, _ = rest.ReadString('\n')
-		ready <- first
-		_, _ = io.Copy(h.log, rest)
+		_ = cmd.Wait() // tests end it as they like
+		out.end()
 	}()
 	h.mu.Lock()
 	h.cmd, h.done = cmd, done
 	h.mu.Unlock()
-	return h.awaitReady(ready)
+	return h.awaitReady(out.first)
+}
+
+// announcement hands on the first line that a process prints; what follows goes
+// to rest. One goroutine writes, then ends it.
+type announcement struct {
+	rest  io.Writer
+	line  []byte
+	first chan string // holds one
+	over  bool
+}
+
+// Write takes a part of the line, or of the rest.
+func (a *announcement) Write(b []byte) (int, error) {
+	if a.over {
+		return a.rest.Write(b)
+	}
+	line, rest, found := bytes.Cut(b, []byte("\n"))
+	a.line = append(a.line, line...)
+	if found {
+		a.end()
+		if _, err := a.rest.Write(rest); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
+}
+
+// end hands on what there is of the line.
+func (a *announcement) end() {
+	if !a.over {
+		a.over = true
+		a.first <- string(a.line)
+	}
 }
 
 func (h *Hub) awaitReady(ready <-chan string) error {
@@ -165,6 +197,11 @@ func (h *Hub) Restart() {
 	h.Start()
 }
 
+// argv is how a program of this hub is started.
+func (h *Hub) argv(program string, args ...string) []string {
+	return slices.Concat(h.via, []string{program}, args)
+}
+
 // environ is all that a wavehub process of this hub gets.
 func (h *Hub) environ() []string {
 	return append([]string{
@@ -181,8 +218,10 @@ func (h *Hub) Data(parts ...string) string {
 // Endpoint is what the hub tells local clients.
 func (h *Hub) Endpoint() config.Endpoint {
 	h.t.Helper()
-	e, err := config.ReadEndpoint(h.Data())
+	raw, err := os.ReadFile(config.EndpointFile(h.Data()))
 	must(h.t, err)
+	var e config.Endpoint
+	must(h.t, json.Unmarshal(raw, &e))
 	return e
 }
 

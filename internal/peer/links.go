@@ -119,11 +119,11 @@ func (l *Links) Open(ctx context.Context, peer hub.PeerID) (Conn, error) {
 // a goodbye.
 func (l *Links) Drop(peer hub.PeerID) {
 	l.conns.cut(peer)
-	l.forget(peer)
+	l.Forget(peer)
 }
 
-// forget closes the idle connections of a peer; those in use are not used again.
-func (l *Links) forget(peer hub.PeerID) {
+// Forget closes the idle connections of a peer; those in use are not used again.
+func (l *Links) Forget(peer hub.PeerID) {
 	l.mu.Lock()
 	t := l.transports[peer]
 	delete(l.transports, peer)

@@ -107,7 +107,7 @@ func (l *Links) meet(ctx context.Context, c *tls.Conn, p hub.Peer, own keystore.
 	told, err := l.introduce(ctx, c, p, own, h)
 	passed(ctx, StageContract)
 	if moved || told {
-		l.forget(p.ID) // what was authenticated by a former key is not used again
+		l.Forget(p.ID) // what was authenticated by a former key is not used again
 	}
 	return h, moved || told, err
 }

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -21,10 +22,35 @@ func listen(endpoint string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the user of this process: %w", err)
 	}
-	return winio.ListenPipe(endpoint, &winio.PipeConfig{
+	l, err := winio.ListenPipe(endpoint, &winio.PipeConfig{
 		SecurityDescriptor: "D:P(A;;GA;;;" + user.User.Sid.String() + ")",
 		InputBufferSize:    outputChunk, OutputBufferSize: outputChunk,
 	})
+	if err != nil {
+		return nil, err
+	}
+	if err := useUpFirst(endpoint); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// useUpFirst takes the place at the pipe that the listener opens only to keep
+// the name, and never serves. Windows says that this place is busy. Wine lets
+// one client have it, who would wait for ever.
+func useUpFirst(endpoint string) error {
+	name, err := windows.UTF16PtrFromString(endpoint)
+	if err != nil {
+		return err
+	}
+	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE, 0, nil, windows.OPEN_EXISTING, 0, 0)
+	if errors.Is(err, windows.ERROR_PIPE_BUSY) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("preparing the supervisor's pipe: %w", err)
+	}
+	return windows.CloseHandle(h)
 }
 
 func dial(ctx context.Context, endpoint string) (net.Conn, error) {

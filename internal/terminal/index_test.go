@@ -13,8 +13,11 @@ import (
 func TestWithinASupervisorsTree(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "terminals")
 	chain, err := proc.Ancestors()
-	if err != nil || len(chain) < 2 {
-		t.Fatalf("%d ancestors, %v", len(chain), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(chain) < 2 {
+		t.Skip("this process has no parent here")
 	}
 	if _, ok, err := Within(root, chain); ok || err != nil {
 		t.Errorf("without an index: %v %v", ok, err)

@@ -117,7 +117,7 @@ func specOf(t *testing.T, role, arg string) hub.LaunchSpec {
 	id := hub.NewTerminalID()
 	return hub.LaunchSpec{
 		Terminal: id, Argv: []string{os.Args[0]}, Dir: t.TempDir(),
-		Env: []string{roleVar + "=" + role, argVar + "=" + arg, terminalVar + "=" + string(id), "SYSTEMROOT=" + os.Getenv("SYSTEMROOT"), "GORACE=" + os.Getenv("GORACE")},
+		Env: []string{roleVar + "=" + role, argVar + "=" + arg, terminalVar + "=" + string(id), "SystemRoot=" + os.Getenv("SystemRoot"), "GORACE=" + os.Getenv("GORACE")},
 	}
 }
 

@@ -141,9 +141,7 @@ func TestHandoff(t *testing.T) {
 	write(t, filepath.Join(outside, "secret"), "s", 0o600)
 	write(t, filepath.Join(dir, "notes", "a.md"), "hello\n", 0o644)
 	for link, to := range map[string]string{"in": filepath.Join("notes", "a.md"), "out": filepath.Join(outside, "secret"), "up": filepath.Join("..", filepath.Base(outside), "secret")} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		symlink(t, to, filepath.Join(dir, link))
 	}
 	sum := sumOf([]byte("hello\n"))
 	for path, want := range map[string]bool{"notes/a.md": true, "in": true, "out": false, "up": false, "notes": false, "none": false, "notes/a.md/x": false} {

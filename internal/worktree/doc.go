@@ -10,5 +10,6 @@
 // it is stored. Text from users reaches git only after a narrow grammar has
 // accepted it, as a full object id or behind --end-of-options.
 //
-// Needs git 2.33 or later.
+// Needs git 2.33 or later. On a machine without git a folder outside of
+// repositories can be inspected, and nothing else.
 package worktree

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/safetext"
 )
 
@@ -28,7 +29,8 @@ const (
 
 // Config says which git to run and within which limits.
 type Config struct {
-	// Path of the git program, absolute; empty looks it up in PATH once.
+	// Path of the git program, absolute; empty looks it up in PATH until it is
+	// found.
 	Path string
 	// Timeout of one git command, after which its process group is killed.
 	Timeout time.Duration
@@ -39,11 +41,11 @@ type Config struct {
 // Git runs git commands. It is safe for concurrent use; changes to one
 // repository are made one after the other.
 type Git struct {
-	path    string
 	timeout time.Duration
 	cap     int
 
 	mu    sync.Mutex
+	path  string                   // "" until git was found; guarded by mu
 	locks map[string]chan struct{} // by common git directory; guarded by mu
 }
 
@@ -71,23 +73,16 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// NewGit finds git and checks the limits; zero limits take the defaults.
+// NewGit checks the limits; zero limits take the defaults. Git need not be there:
+// see program.
 func NewGit(cfg Config) (*Git, error) {
 	if cfg.Timeout < 0 || cfg.OutputCap < 0 {
 		return nil, errors.New("git limits must not be negative")
 	}
-	path := cfg.Path
-	if path == "" {
-		found, err := exec.LookPath("git")
-		if err != nil {
-			return nil, fmt.Errorf("looking for git: %w", err)
-		}
-		path = found
+	if cfg.Path != "" && !filepath.IsAbs(cfg.Path) {
+		return nil, fmt.Errorf("the path of git, %q, is not absolute", cfg.Path)
 	}
-	if !filepath.IsAbs(path) {
-		return nil, fmt.Errorf("the path of git, %q, is not absolute", path)
-	}
-	g := &Git{path: path, timeout: cfg.Timeout, cap: cfg.OutputCap, locks: map[string]chan struct{}{}}
+	g := &Git{path: cfg.Path, timeout: cfg.Timeout, cap: cfg.OutputCap, locks: map[string]chan struct{}{}}
 	if g.timeout == 0 {
 		g.timeout = DefaultTimeout
 	}
@@ -95,6 +90,29 @@ func NewGit(cfg Config) (*Git, error) {
 		g.cap = DefaultOutputCap
 	}
 	return g, nil
+}
+
+// program is the absolute path of git. A machine that has none is
+// capability_unsupported, until it has one: folders outside of repositories need
+// no git.
+func (g *Git) program() (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.path != "" {
+		return g.path, nil
+	}
+	found, err := exec.LookPath("git")
+	if err == nil && !filepath.IsAbs(found) {
+		err = exec.ErrDot
+	}
+	if err != nil {
+		return "", &hub.Error{
+			Code: hub.CodeCapabilityUnsupported, Message: "this needs git, and the hub on this machine finds none", Err: err,
+			Hint: "install git where that hub's PATH has it, or use a folder that is in no repository",
+		}
+	}
+	g.path = found
+	return found, nil
 }
 
 // Version returns what `git --version` says, such as "2.39.5".
@@ -124,9 +142,13 @@ type call struct {
 type setting struct{ key, value string }
 
 func (g *Git) run(ctx context.Context, c call) (string, error) {
+	program, err := g.program()
+	if err != nil {
+		return "", err
+	}
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, g.path, c.argv()...)
+	cmd := exec.CommandContext(ctx, program, c.argv()...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = c.folder(), c.environment(), drainTime
 	cmd.ExtraFiles = keeps(c.keep)
 	if c.stdin != "" {
@@ -135,7 +157,7 @@ func (g *Git) run(ctx context.Context, c call) (string, error) {
 	out := &cappedBuffer{limit: g.cap, full: cancel}
 	errs := &cappedBuffer{limit: stderrCap, discard: true}
 	cmd.Stdout, cmd.Stderr = out, errs
-	err := runTree(cmd)
+	err = runTree(cmd)
 	if err == nil && !out.over {
 		return out.buf.String(), nil
 	}

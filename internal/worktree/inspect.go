@@ -113,6 +113,8 @@ func (g *Git) discover(ctx context.Context, path string) (record, string, error)
 	out, err := g.run(ctx, call{dir: path, args: []string{
 		"rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"}})
 	switch {
+	case hub.IsCode(err, hub.CodeCapabilityUnsupported) && !inRepository(path):
+		return record{}, "", nil
 	case said(err, "not a git repository (or any"):
 		return record{}, "", nil
 	case said(err, "must be run in a work tree"):
@@ -134,6 +136,26 @@ func (g *Git) discover(ctx context.Context, path string) (record, string, error)
 		}
 	}
 	return record{gitDir: lines[1], workTree: lines[0]}, lines[2], nil
+}
+
+// inRepository says, without git, whether path lies in a repository or a git
+// directory, or in what looks like one.
+func inRepository(path string) bool {
+	for {
+		if present(path, ".git") || present(path, "HEAD") && present(path, "objects") && present(path, "refs") {
+			return true
+		}
+		above := filepath.Dir(path)
+		if above == path {
+			return false
+		}
+		path = above
+	}
+}
+
+func present(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return !missing(err)
 }
 
 func (g *Git) head(ctx context.Context, at record) (string, error) {

@@ -40,9 +40,7 @@ func TestInspectFolderLinkAndUnborn(t *testing.T) {
 		t.Errorf("folder: %+v", got)
 	}
 	link := filepath.Join(tempDir(t), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	symlink(t, dir, link)
 	if got := inspect(t, g, link); got.Path != dir {
 		t.Errorf("link: %+v", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -21,6 +22,9 @@ func newGit(t *testing.T, cfg Config) *Git {
 
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git is installed here")
+	}
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
@@ -30,6 +34,18 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 		t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// symlink makes a link, or skips the test where Windows, or wine, makes none.
+func symlink(t *testing.T, to, link string) {
+	t.Helper()
+	err := os.Symlink(to, link)
+	if _, lerr := os.Lstat(link); runtime.GOOS == "windows" && (err != nil || lerr != nil) {
+		t.Skipf("no link can be made here: %v, %v", err, lerr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func tempDir(t *testing.T) string {
