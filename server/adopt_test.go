@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/keystore"
 )
 
 // tcpPair is a TCP connection on loopback: the end for the server, and ours.
@@ -62,6 +63,12 @@ func TestAdoptedConnectionsReachThePeerMuxOnly(t *testing.T) {
 		t.Errorf("the peer mux: %q %v", got, err)
 	}
 	<-adopted
+	theirs, ours := tcpPair(t)
+	w.server.Adopt(t.Context(), theirs)
+	asked := keystore.ServerName("hub_test", PeerServerName) // by a name that says which key is wanted
+	if got, err := askOver(t, ours, asked, "/peer/v1/hello"); err != nil || !strings.Contains(got, "hub_test") {
+		t.Errorf("the peer mux by a key's name: %q %v", got, err)
+	}
 	for _, name := range []string{"localhost", "", "127.0.0.1"} {
 		theirs, ours := tcpPair(t)
 		w.server.Adopt(t.Context(), theirs)

@@ -173,7 +173,7 @@ func (s *Server) adoptedTLS() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			if hello.ServerName != PeerServerName {
+			if !keystore.Named(hello.ServerName, PeerServerName) {
 				s.cfg.Metrics.Refused("remote")
 				return nil, errAdopted
 			}

@@ -155,6 +155,9 @@ func printPeer(p *printer, peer client.Peer) {
 	if peer.Condition != "" {
 		p.line("  condition: %s", peer.Condition)
 	}
+	if peer.Reverse {
+		p.line("  reached over connections that this hub opens (reverse)")
+	}
 	if peer.Role == "worker" {
 		return // what we may do there is granted there
 	}

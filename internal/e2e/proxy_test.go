@@ -218,7 +218,7 @@ func TestAcceptance_ProxyGrants(t *testing.T) {
 	x.Worker.rewrite("home", func(p *hub.Peer) { p.Grants.Verbs = []string{hub.GrantStart, hub.GrantRead} })
 	refused(t, c, "out_of_scope", through("repo", "list")...)
 	x.Worker.rewrite("home", func(p *hub.Peer) { p.State = hub.PeerRemoved })
-	refused(t, c, "remote_runtime_unavailable", through("repo", "list")...)
+	refused(t, c, "peer_revoked", through("repo", "list")...)
 	x.Home.rewrite("worker", func(p *hub.Peer) { p.State = hub.PeerRevoked })
 	refused(t, c, "peer_revoked", through("repo", "list")...)
 	x.Home.rewrite("worker", func(p *hub.Peer) { p.State = hub.PeerRemoved })
