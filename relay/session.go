@@ -66,7 +66,7 @@ type link struct {
 	send, recv hub.Direction
 
 	written  uint64          // frames so far; greet and the sender only
-	came     *inbound       // greet and the reader only
+	came     *inbound        // greet and the reader only
 	in       chan wire.Frame // items and acks, reader to applier
 	out      *outbox         // control frames, for the sender
 	sent     *ledger         // what the peer may acknowledge

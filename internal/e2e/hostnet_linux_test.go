@@ -129,9 +129,6 @@ func (h *netHost) move(name string, last int) {
 	h.net.ip(name, "route", "add", "default", "via", h.at(1))
 }
 
-// url is where others reach the hub.
-func (h *netHost) url() string { return "https://" + h.addr + ":" + hubPort }
-
 // unplug pulls the host's cable out of the router; plug puts it back.
 func (h *netHost) unplug() { h.net.ip("router", "link", "set", "to-"+h.Name, "down") }
 
