@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
@@ -379,5 +380,48 @@ func TestTheVerdictOnLateMailIsToldAgain(t *testing.T) {
 		if len(res.Acks) != 1 || res.Acks[0].Seq != sent || len(res.Acks[0].Verdicts) != sent {
 			t.Errorf("%s: %+v", name, res.Acks)
 		}
+	}
+}
+
+// A question that was asked before the owner's files were put back is known again
+// by its answer, and one that is another Dispatch's is not taken.
+func TestAnAnswerToAForgottenQuestion(t *testing.T) {
+	p := newPair(t)
+	r, _ := p.home.newRun()
+	id, other := p.begin(p.home.newTask(r)), p.begin(p.home.newTask(r))
+	asked, err := p.owner.send(worker(other), dispatch.SendInput{Type: hub.TypeQuestion, Body: "Go on?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	carry := func(seq int64, kind hub.ItemKind, id hub.DispatchID, item any, message hub.MessageID) hub.Ack {
+		t.Helper()
+		raw, err := json.Marshal(item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		it := hub.Item{Pos: seq, Seq: seq, Dispatch: id, ID: message, Kind: kind, Payload: raw}
+		feed := hub.FeedState{StoreID: p.home.id, Epoch: 1, Position: seq}
+		res, err := p.owner.dispatch.Import(t.Context(), p.homeAtOwner, hub.ToWorker, feed, []hub.Item{it})
+		if err != nil || len(res.Acks) != 1 {
+			t.Fatalf("%+v %v", res, err)
+		}
+		return res.Acks[0]
+	}
+	forgotten, answer := hub.NewMessageID(), hub.NewMessageID()
+	ack := carry(1, hub.ItemAnswer, id, hub.AnswerItem{Question: forgotten, Message: answer, Body: "yes"}, answer)
+	if ack.Seq != 1 || ack.Parked != "" {
+		t.Fatalf("%+v", ack)
+	}
+	got, err := p.owner.mail.Await(t.Context(), worker(id), forgotten, time.Second)
+	if err != nil || got.Question.Answer != "yes" {
+		t.Errorf("%+v %v", got, err)
+	}
+	closed := hub.NewMessageID()
+	if ack := carry(2, hub.ItemQuestionClosed, id, hub.ClosedItem{Question: hub.NewMessageID(), Reason: "failed"}, closed); ack.Seq != 2 || ack.Parked != "" {
+		t.Errorf("the end of another one: %+v", ack)
+	}
+	stolen := hub.NewMessageID()
+	if ack := carry(3, hub.ItemAnswer, id, hub.AnswerItem{Question: asked.Message, Message: stolen, Body: "no"}, stolen); ack.Seq != 2 || ack.Parked == "" {
+		t.Errorf("another Dispatch's question: %+v", ack)
 	}
 }

@@ -149,7 +149,7 @@ func arriveAnswer(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
 	if err := json.Unmarshal(it.Payload, &item); err != nil {
 		return arrival{}, refusef("malformed answer: %v", err)
 	}
-	q, err := ownQuestion(tx, a, item.Question)
+	q, put, err := ownQuestion(tx, a, item.Question)
 	if err != nil {
 		return arrival{}, err
 	}
@@ -165,6 +165,9 @@ func arriveAnswer(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
 		return next, err
 	}
 	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+		if err := put(tx); err != nil {
+			return nil, err
+		}
 		if _, err := mail.Answer(tx, q, item.Body, item.Message); err != nil {
 			return nil, err
 		}
@@ -177,12 +180,15 @@ func arriveClosed(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
 	if err := json.Unmarshal(it.Payload, &item); err != nil {
 		return arrival{}, refusef("malformed question_closed: %v", err)
 	}
-	q, err := ownQuestion(tx, a, item.Question)
+	q, put, err := ownQuestion(tx, a, item.Question)
 	if err != nil {
 		return arrival{}, err
 	}
 	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
 		if err := learnEnd(tx, a, hub.DispatchState(item.Reason)); err != nil || q.State != hub.QuestionPending {
+			return nil, err
+		}
+		if err := put(tx); err != nil {
 			return nil, err
 		}
 		return nil, mail.CloseQuestion(tx, q)
@@ -207,12 +213,29 @@ func learnEnd(tx store.Tx, a hub.Attachment, at hub.DispatchState) error {
 	return tx.SaveAttachment(a)
 }
 
-func ownQuestion(tx store.QuestionReader, a hub.Attachment, id hub.MessageID) (hub.Question, error) {
-	q, err := tx.Question(id)
-	if hub.IsCode(err, hub.CodeQuestionNotFound) || err == nil && q.Dispatch != a.Dispatch {
-		return q, refusef("unknown question")
+// ownQuestion is a question of the Dispatch, and what is to be done before it is
+// changed. One that nobody here remembers was asked before this store was put
+// back: it is known again from now on, so that its worker can ask for the answer.
+func ownQuestion(tx questionRx, a hub.Attachment, id hub.MessageID) (q hub.Question, put func(store.Tx) error, err error) {
+	put = func(store.Tx) error { return nil }
+	q, err = tx.Question(id)
+	switch {
+	case err == nil && q.Dispatch != a.Dispatch:
+		return q, put, refusef("unknown question")
+	case !hub.IsCode(err, hub.CodeQuestionNotFound):
+		return q, put, err
 	}
-	return q, err
+	taken, err := tx.HasMessage(id)
+	if err == nil && (taken || !hub.ValidID(hub.PrefixMessage, string(id))) {
+		err = refusef("unknown question")
+	}
+	q = hub.Question{Message: id, Run: a.Run, Dispatch: a.Dispatch, State: hub.QuestionPending}
+	return q, func(tx store.Tx) error { return tx.PutQuestion(q) }, err
+}
+
+type questionRx interface {
+	store.QuestionReader
+	store.MailReader
 }
 
 // Exit commits a worker's proven end at its owner: for a launcher that

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"sync"
 	"text/tabwriter"
 
@@ -25,6 +27,11 @@ type book struct {
 	exited  bool
 	n       int // numbers what is said
 	pending *call
+
+	// Its owner's files were put back: what is loose may have come home or not.
+	// An orphan was begun after the copy was made: its owner does not know it.
+	orphan bool
+	loose  map[string]bool
 }
 
 // call is an operation whose answer was lost: it is repeated under its request
@@ -38,7 +45,7 @@ type call struct {
 // totals add up over all seeds.
 type totals struct {
 	mu                                                              sync.Mutex
-	seeds, crashes, weathers, dispatches                            int
+	seeds, crashes, weathers, clocks, restores, dispatches          int
 	accepted, delivered, late, lost, duplicated, reordered, unequal int
 	faults                                                          testkit.Faults
 }
@@ -49,6 +56,8 @@ func (t *totals) add(o *totals) {
 	t.seeds += o.seeds
 	t.crashes += o.crashes
 	t.weathers += o.weathers
+	t.clocks += o.clocks
+	t.restores += o.restores
 	t.dispatches += o.dispatches
 	t.accepted += o.accepted
 	t.delivered += o.delivered
@@ -69,43 +78,53 @@ func (t *totals) add(o *totals) {
 func (t *totals) print(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	f := t.faults
-	fmt.Fprintln(tw, "seeds\tdispatches\tcrashes\tweathers\tframes cut\ttruncated\tdropped\tdoubled\tswapped\tdelayed\t")
-	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", t.seeds, t.dispatches, t.crashes, t.weathers, f.Cut, f.Truncate, f.Drop, f.Duplicate, f.Reorder, f.Delay)
-	fmt.Fprintln(tw, "accepted\tdelivered\tlate, said so\tlost\tduplicated\treordered\thubs disagree\t\t\t\t")
-	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t\t\t\t\n", t.accepted, t.delivered, t.late, t.lost, t.duplicated, t.reordered, t.unequal)
+	fmt.Fprintln(tw, "seeds\tdispatches\tcrashes\tclocks\trestores\tweathers\tframes cut\ttruncated\tdropped\tdoubled\tswapped\tdelayed\t")
+	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", t.seeds, t.dispatches, t.crashes, t.clocks, t.restores, t.weathers, f.Cut, f.Truncate, f.Drop, f.Duplicate, f.Reorder, f.Delay)
+	fmt.Fprintln(tw, "accepted\tdelivered\tlate, said so\tlost\tduplicated\treordered\thubs disagree\t\t\t\t\t\t")
+	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t\t\t\t\t\t\n", t.accepted, t.delivered, t.late, t.lost, t.duplicated, t.reordered, t.unequal)
 	return tw.Flush()
 }
 
-// compare counts what became of accepted messages, in order.
-func (t *totals) compare(want, got []string) {
+// compare counts what became of accepted messages, in order; those that are loose
+// may be missing. Texts are numbered in the order in which they were given.
+func (t *totals) compare(want []string, loose map[string]bool, got []string) {
 	t.accepted += len(want)
-	seen := map[string]int{}
-	last := -1
-	at := map[string]int{}
-	for i, s := range want {
-		at[s] = i
+	due := map[string]bool{}
+	for _, s := range want {
+		due[s] = true
 	}
+	seen := map[string]bool{}
+	last := 0
 	for _, s := range got {
-		if seen[s]++; seen[s] > 1 {
+		switch n := numberOf(s); {
+		case seen[s]:
 			t.duplicated++
-			continue
-		}
-		t.delivered++
-		i, ok := at[s]
-		switch {
-		case !ok:
+		case !due[s] && !loose[s]:
 			t.unequal++ // nobody accepted it
-		case i < last:
+		case n < last:
 			t.reordered++
 		default:
-			last = i
+			last = n
+			if due[s] {
+				t.delivered++
+			}
 		}
+		seen[s] = true
 	}
 	for _, s := range want {
-		if seen[s] == 0 {
+		if !seen[s] {
 			t.lost++
 		}
 	}
+}
+
+// numberOf is the number of a text of world.number.
+func numberOf(text string) int {
+	n, err := strconv.Atoi(text[strings.LastIndexByte(text, '/')+1:])
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
 
 // bad is the number of broken promises.

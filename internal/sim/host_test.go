@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
@@ -29,10 +30,18 @@ type host struct {
 	id   string // of its store
 	dial func(ctx context.Context, peer hub.PeerID) (relay.Conn, error)
 
+	skew atomic.Int64 // of its wall clock, in microseconds
+
 	mu    sync.Mutex
 	now   *process // nil while the hub is down; guarded by mu
 	boots int      // guarded by mu
+
+	copied  *copied // of its files, nil before the first one
+	pending bool    // its files were put back and are not adopted yet
 }
+
+// clock is the wall clock of the host.
+func (h *host) clock() hub.Micros { return hub.MicrosOf(time.Now()) + hub.Micros(h.skew.Load()) }
 
 // process is one life of a hub.
 type process struct {
@@ -93,6 +102,8 @@ func (h *host) up() *process {
 	return h.now
 }
 
+func (h *host) path() string { return filepath.Join(h.dir, "hub.db") }
+
 // boot starts the hub from its store.
 func (h *host) boot() error {
 	h.mu.Lock()
@@ -102,7 +113,7 @@ func (h *host) boot() error {
 	}
 	p := &process{bus: &signal.Bus{}}
 	p.ctx, p.stop = context.WithCancel(context.Background())
-	st, err := sqlite.Open(p.ctx, sqlite.Config{Path: filepath.Join(h.dir, "hub.db"), Publish: func(ss []hub.Signal) {
+	st, err := sqlite.Open(p.ctx, sqlite.Config{Path: h.path(), Now: h.clock, Publish: func(ss []hub.Signal) {
 		for _, s := range ss {
 			p.bus.Publish(string(s.Topic), s.Key)
 		}
@@ -168,7 +179,7 @@ func (h *host) follow(p *process) error {
 // check notes a new epoch of a known store, as the registry of peers does.
 func (h *host) check(p *process) func(context.Context, hub.PeerID, wire.Hello) error {
 	return func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
-		return p.store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		err := p.store.Update(ctx, store.Settle, func(tx store.Tx) error {
 			x, err := tx.Peer(id)
 			switch {
 			case err != nil:
@@ -181,6 +192,10 @@ func (h *host) check(p *process) func(context.Context, hub.PeerID, wire.Hello) e
 			x.StoreEpoch = theirs.Epoch
 			return tx.SavePeer(x)
 		})
+		if err == nil && theirs.Feed.StoreID == p.id && theirs.Feed.Epoch > p.epoch {
+			err = p.dispatch.SeenEpoch(ctx, theirs.Feed.Epoch)
+		}
+		return err
 	}
 }
 

@@ -124,6 +124,10 @@ var acts = []act{
 	{"crash", 5, (*world).crash},
 	{"boot", 24, (*world).boot},
 	{"crash in a call", 4, (*world).crashInCall},
+	{"clock", 3, (*world).clock},
+	{"copy", 3, (*world).copyFiles},
+	{"put back", 3, (*world).putBack},
+	{"adopt", 3, (*world).adoptAny},
 	{"pause", 30, (*world).pause},
 }
 
@@ -218,7 +222,7 @@ func (w *world) start() (string, error) {
 	if home == nil || owner == nil || len(w.books) >= 8 {
 		return "nothing", nil
 	}
-	b := &book{id: hub.NewDispatchID(), at: i, texts: map[hub.MessageID]string{}}
+	b := &book{id: hub.NewDispatchID(), at: i, texts: map[hub.MessageID]string{}, loose: map[string]bool{}}
 	r, err := receipt.New(w.by, "", "task.create", b.id)
 	if err != nil {
 		return "", err
