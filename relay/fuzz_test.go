@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"encoding/binary"
+	"hash/crc32"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,11 +14,13 @@ import (
 	"github.com/wavehub/wavehub/relay/wire"
 )
 
-// frames cuts fuzzed bytes into frames, each behind its length.
+// frames cuts fuzzed bytes into frames, each behind its length, and gives each
+// its digest, so that what is fuzzed is what a liar may send.
 func frames(raw []byte) (out [][]byte) {
 	for len(raw) >= 2 {
 		n := min(int(binary.BigEndian.Uint16(raw)), len(raw)-2)
-		out = append(out, raw[2:2+n])
+		f := raw[2 : 2+n : 2+n]
+		out = append(out, binary.BigEndian.AppendUint32(f, crc32.Checksum(f, crc32.MakeTable(crc32.Castagnoli))))
 		raw = raw[2+n:]
 	}
 	return out
@@ -30,6 +33,7 @@ func framed(t testing.TB, fs ...wire.Frame) (out []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		raw = raw[:len(raw)-4] // the digest is given again
 		out = append(binary.BigEndian.AppendUint16(out, uint16(len(raw))), raw...)
 	}
 	return out
@@ -47,6 +51,9 @@ func FuzzSession(f *testing.F) {
 	f.Add(framed(f, wire.Items{Items: []hub.Item{item(9)}}, wire.Kept{From: []hub.Want{{Dispatch: d, Seq: 7}}}, wire.Items{Items: []hub.Item{item(7), item(8)}}))
 	f.Add(framed(f, wire.Acks{Acks: []hub.Ack{{Dispatch: d, Parked: hub.ParkedConflict}, {Dispatch: d, Seq: 1}}}))
 	f.Add(framed(f, wire.Wants{Wants: []hub.Want{{Dispatch: d, Seq: 1, Until: 3}}}, wire.Credit{Bytes: 1 << 40}, wire.Ping{IntervalMS: 1}, wire.Pong{}, wire.Goodbye{Code: "x"}))
+	future := item(1)
+	future.Kind = "of the future"
+	f.Add(framed(f, wire.Items{Items: []hub.Item{future, item(2)}}))
 	f.Add([]byte{0, 2, 9, byte(wire.KindPing), 0, 2, wire.Version, 99})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		synctest.Test(t, func(t *testing.T) {

@@ -113,7 +113,7 @@ func arriveWaiting(d hub.Dispatch, it hub.Item) (arrival, error) {
 	if err := hub.CheckText("detail", item.Detail, hub.MaxSubjectBytes*8); err != nil || !needsPerson(hub.AgentState{Waiting: item.WaitingFor}) {
 		return arrival{}, refusef("wait for %.40q refused: %v", item.WaitingFor, err)
 	}
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, noteWaiting(tx, d, item) }}, nil
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, noteWaiting(tx, d, item) }}, nil
 }
 
 // refusePool closes the agent's pool after its provider has refused to work.

@@ -14,6 +14,9 @@ import (
 // to do about it. Everything that can be refused is refused before apply.
 type arrival struct {
 	apply func(store.Tx) (*hub.ItemVerdict, error)
+	// mail says that apply does no more than keep the item's message, by its id:
+	// the Dispatch stays as it is.
+	mail bool
 }
 
 // refusal parks a queue: the item cannot be imported, the others can.
@@ -23,9 +26,9 @@ func (r refusal) Error() string { return r.reason }
 
 func refusef(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
 
-// arriveHome checks an item of a worker's queue against the home's own record.
-func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (arrival, error) {
-	d, err := tx.Dispatch(it.Dispatch)
+// arriveHome checks an item of a worker's queue against the home's own record d,
+// or against err, why there is none.
+func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item, d hub.Dispatch, err error) (arrival, error) {
 	switch {
 	case hub.IsCode(err, hub.CodeDispatchNotFound):
 		return arrival{}, refusef(hub.ParkedUnknown)
@@ -52,7 +55,7 @@ func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (ar
 		if err := hub.CheckText("signal", exit.Signal, hub.MaxSubjectBytes); err != nil {
 			return arrival{}, refusef("exit refused: %v", err)
 		}
-		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, settleExit(tx, d, exit) }}, nil
+		return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, settleExit(tx, d, exit) }}, nil
 	case hub.ItemStopped:
 		var stop hub.StopItem
 		if err := json.Unmarshal(it.Payload, &stop); err != nil {
@@ -61,14 +64,14 @@ func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item) (ar
 		if err := hub.CheckText("reason", stop.Reason, hub.MaxBodyBytes); err != nil {
 			return arrival{}, refusef("stop refused: %v", err)
 		}
-		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+		return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) {
 			_, err := EndStop(tx, d.ID, evidenceOf(stop, feed.Epoch == d.Pin.Epoch))
 			return nil, err
 		}}, nil
 	case hub.ItemWaiting:
 		return arriveWaiting(d, it)
 	case hub.ItemStarted:
-		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, startedAtHome(tx, d.ID) }}, nil
+		return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, startedAtHome(tx, d.ID) }}, nil
 	case hub.ItemAnswer, hub.ItemQuestionClosed, hub.ItemFence:
 	}
 	return arrival{}, refusef("a worker's hub cannot send a %s", it.Kind)
@@ -106,9 +109,9 @@ func arriveMessage(tx store.Tx, d hub.Dispatch, it hub.Item) (arrival, error) {
 	case hub.TypeWorkerDone:
 		return arriveReport(d, it, m)
 	case hub.TypeQuestion:
-		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return lateFor(d, it), postQuestion(tx, d, m) }}, nil
+		return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) { return lateFor(d, it), postQuestion(tx, d, m) }}, nil
 	case hub.TypeStatus, hub.TypeEscalation, hub.TypeHandoff, hub.TypeGuidance:
-		return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return lateFor(d, it), postMail(tx, d, m) }}, nil
+		return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) { return lateFor(d, it), postMail(tx, d, m) }, mail: true}, nil
 	case hub.TypeNotice:
 		return arriveNotice(d, m, by)
 	case hub.TypeAnswer, hub.TypeSessionStart, hub.TypeControl, hub.TypeSessionClose:
@@ -135,7 +138,7 @@ func arriveKnown(tx store.Tx, it hub.Item, m hub.Message) (arrival, error) {
 	if old.From != m.From && old.From != hubName || old.Run != m.Run {
 		return arrival{}, refusef("message id in use")
 	}
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return verdictAgain(tx, it) }}, nil
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) { return verdictAgain(tx, it) }}, nil
 }
 
 // verdictAgain is the verdict on a message that was imported before, or nil.
@@ -164,7 +167,7 @@ func arriveReport(d hub.Dispatch, it hub.Item, m hub.Message) (arrival, error) {
 	if r.Evidence != hub.EvidenceReport && r.Evidence != hub.EvidenceResult && r.Evidence != hub.EvidenceExit {
 		return arrival{}, refusef("a report cannot rest on %q", r.Evidence)
 	}
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) {
 		v, reason, _, err := settleReport(tx, d, r, m)
 		return &hub.ItemVerdict{Seq: it.Seq, Verdict: v, Reason: reason}, err
 	}}, nil
@@ -174,7 +177,7 @@ func arriveReport(d hub.Dispatch, it hub.Item, m hub.Message) (arrival, error) {
 // did not: it changes nothing, and its worker may report again.
 func rejectReport(it hub.Item, m hub.Message, reason string) arrival {
 	m.Body, m.Payload = "", nil
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) {
 		v := &hub.ItemVerdict{Seq: it.Seq, Verdict: hub.VerdictRejected, Reason: reason}
 		return v, errors.Join(tx.Record(m), tx.SetVerdict(m.ID, v.Verdict, v.Reason))
 	}}

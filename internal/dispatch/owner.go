@@ -39,7 +39,7 @@ func arriveOwner(tx store.Tx, peer hub.Peer, it hub.Item) (arrival, error) {
 }
 
 // nothing is the arrival of an item that changes nothing.
-var nothing = arrival{func(store.Tx) (*hub.ItemVerdict, error) { return nil, nil }}
+var nothing = arrival{apply: func(store.Tx) (*hub.ItemVerdict, error) { return nil, nil }}
 
 func arriveFence(tx store.Tx, peer hub.Peer, it hub.Item, a hub.Attachment, known bool) (arrival, error) {
 	var f hub.FenceItem
@@ -55,7 +55,7 @@ func arriveFence(tx store.Tx, peer hub.Peer, it hub.Item, a hub.Attachment, know
 			return arrival{}, err
 		}
 	}
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) {
 		if !known {
 			return nil, Entomb(tx, peer.ID, it.Dispatch)
 		}
@@ -111,7 +111,7 @@ func arriveGuidance(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error)
 	if err != nil || !a.Capability.Ended() {
 		return next, err
 	}
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) {
 		if _, err := next.apply(tx); err != nil {
 			return nil, err
 		}
@@ -138,10 +138,10 @@ func once(tx store.Tx, box hub.Box, m hub.Message) (arrival, error) {
 		}
 		return nothing, err
 	}
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) {
 		_, err := tx.AppendTo(box, m)
 		return nil, err
-	}}, nil
+	}, mail: true}, nil
 }
 
 func arriveAnswer(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
@@ -164,7 +164,7 @@ func arriveAnswer(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
 	if err != nil || q.State != hub.QuestionPending {
 		return next, err
 	}
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) {
 		if err := put(tx); err != nil {
 			return nil, err
 		}
@@ -184,7 +184,7 @@ func arriveClosed(tx store.Tx, a hub.Attachment, it hub.Item) (arrival, error) {
 	if err != nil {
 		return arrival{}, err
 	}
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) {
 		if err := learnEnd(tx, a, hub.DispatchState(item.Reason)); err != nil || q.State != hub.QuestionPending {
 			return nil, err
 		}

@@ -187,7 +187,7 @@ func (s *Service) Skip(ctx context.Context, peer hub.PeerID, dir hub.Direction, 
 		if err != nil {
 			return err
 		}
-		im := importer{tx: tx, peer: p, dir: dir, feed: feed, seen: map[hub.DispatchID]*lane{}}
+		im := newImporter(tx, p, dir, feed)
 		acks, err = im.skipAll(from)
 		return err
 	})

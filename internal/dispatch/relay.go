@@ -58,7 +58,8 @@ func (s *Service) importSome(ctx context.Context, peer hub.PeerID, dir hub.Direc
 		if err != nil {
 			return err
 		}
-		im := importer{tx: tx, peer: p, dir: dir, feed: feed, seen: map[hub.DispatchID]*lane{}, wants: slices.Clone(wants)}
+		im := newImporter(tx, p, dir, feed)
+		im.wants = slices.Clone(wants)
 		out, err = im.run(items)
 		return err
 	})
@@ -81,9 +82,15 @@ type importer struct {
 
 	seen  map[hub.DispatchID]*lane
 	order []*lane
-	wants []hub.Want
-	gap   int64 // position of the first item that is neither imported nor parked
-	taken int64 // items imported
+	// records are as the transaction has them; see record.
+	records map[hub.DispatchID]hub.Dispatch
+	wants   []hub.Want
+	gap     int64 // position of the first item that is neither imported nor parked
+	taken   int64 // items imported
+}
+
+func newImporter(tx store.Tx, peer hub.Peer, dir hub.Direction, feed hub.FeedState) *importer {
+	return &importer{tx: tx, peer: peer, dir: dir, feed: feed, seen: map[hub.DispatchID]*lane{}, records: map[hub.DispatchID]hub.Dispatch{}}
 }
 
 // lane is one Dispatch of an import: where its cursor was and is, and the ack.
@@ -180,14 +187,18 @@ func (im *importer) one(it hub.Item) error {
 	if verdict != nil {
 		l.ack.Verdicts = append(l.ack.Verdicts, *verdict)
 	}
-	return im.took(it, l)
-}
-
-// took advances past an imported item, and keeps what it was.
-func (im *importer) took(it hub.Item, l *lane) error {
 	l.ack.Seq, l.cur.Seq, l.cur.Parked = it.Seq, it.Seq, ""
 	l.cur.Pos = max(l.cur.Pos, it.Pos)
 	im.taken++
+	if arr.mail {
+		return nil
+	}
+	clear(im.records)
+	return im.mark(it, l)
+}
+
+// mark keeps what an imported item was, unless its message says so.
+func (im *importer) mark(it hub.Item, l *lane) error {
 	if it.Kind == hub.ItemMessage {
 		known, err := im.tx.HasMessage(it.ID)
 		if err != nil || known {
@@ -231,9 +242,23 @@ func (im *importer) arrive(it hub.Item) (arrival, error) {
 		}
 	}
 	if im.dir == hub.ToHome {
-		return arriveHome(im.tx, im.peer, im.feed, it)
+		d, err := im.record(it.Dispatch)
+		return arriveHome(im.tx, im.peer, im.feed, it, d, err)
 	}
 	return arriveOwner(im.tx, im.peer, it)
+}
+
+// record is the home's record of a Dispatch, read once for the mail that comes
+// together: what is no mail may change any record.
+func (im *importer) record(id hub.DispatchID) (hub.Dispatch, error) {
+	if d, ok := im.records[id]; ok {
+		return d, nil
+	}
+	d, err := im.tx.Dispatch(id)
+	if err == nil {
+		im.records[id] = d
+	}
+	return d, err
 }
 
 func (im *importer) lane(d hub.DispatchID) (*lane, error) {

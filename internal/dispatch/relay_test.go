@@ -230,6 +230,7 @@ func TestAcceptance_F12_LiarsChangeNothing(t *testing.T) {
 		"an unknown Dispatch":     forged(hub.NewDispatchID(), 1, hub.ItemExit, hub.ExitItem{}),
 		"a foreign report":        forged(remote, 1, hub.ItemMessage, done),
 		"a fence from the worker": forged(remote, 1, hub.ItemFence, hub.FenceItem{}),
+		"a kind of the future":    forged(remote, 1, "of the future", hub.ExitItem{}),
 		"a worker's notice":       forged(remote, 1, hub.ItemMessage, notice(string(remote.Box()), setup)),
 		"a setup that runs":       forged(remote, 1, hub.ItemMessage, notice("hub", []byte(`{"state":"running"}`))),
 		"a setup of no terminal":  forged(remote, 1, hub.ItemMessage, notice("hub", []byte(`{"state":"failed","ended":true}`))),
@@ -252,6 +253,44 @@ func TestAcceptance_F12_LiarsChangeNothing(t *testing.T) {
 	err = p.owner.dispatch.Acked(context.Background(), p.homeAtOwner, hub.ToHome, []hub.Ack{{Dispatch: remote, Seq: 99}})
 	if err == nil {
 		t.Error("an ack beyond what was sent is taken")
+	}
+}
+
+// TestOneImportSeesItsOwnEffects: the record that mail shares is not that of before
+// an end between them, and another Dispatch's unknown item holds nothing up.
+func TestOneImportSeesItsOwnEffects(t *testing.T) {
+	p := newPair(t)
+	r, _ := p.home.newRun()
+	task := p.home.newTask(r)
+	ends, other := p.begin(task), p.begin(p.home.newTask(r))
+	var items []hub.Item
+	queued := func(d hub.DispatchID, seq int64, kind hub.ItemKind, v any) {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := hub.NewMessageID()
+		if m, ok := v.(hub.Message); ok {
+			id = m.ID
+		}
+		items = append(items, hub.Item{Pos: int64(len(items) + 1), Dispatch: d, Seq: seq, ID: id, Kind: kind, Payload: raw})
+	}
+	mail := func() hub.Message {
+		return hub.Message{ID: hub.NewMessageID(), Type: hub.TypeStatus, Subject: "s", Body: "b"}
+	}
+	queued(ends, 1, hub.ItemMessage, mail())
+	queued(other, 1, "of the future", struct{}{})
+	queued(ends, 2, hub.ItemExit, hub.ExitItem{})
+	queued(ends, 3, hub.ItemMessage, mail())
+	res := p.importHome(items)
+	if _, d := p.home.states(task, ends); d.State != hub.Failed {
+		t.Errorf("the Dispatch is %s", d.State)
+	}
+	if len(res.Acks) != 2 || res.Acks[0].Seq != 3 || res.Acks[1].Seq != 0 || res.Acks[1].Parked == "" {
+		t.Fatalf("%+v", res.Acks)
+	}
+	if v := res.Acks[0].Verdicts; len(v) != 1 || v[0].Seq != 3 || v[0].Verdict != hub.VerdictStale {
+		t.Errorf("mail behind the end got %+v", v)
 	}
 }
 

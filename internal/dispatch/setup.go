@@ -94,5 +94,5 @@ func arriveSetup(d hub.Dispatch, m hub.Message, by string) (arrival, error) {
 	if !s.Over() || hub.CheckText("last_error", s.LastError, hub.MaxSubjectBytes) != nil || !hub.ValidID(hub.PrefixTerminal, string(s.Terminal)) {
 		return arrival{}, refusef("malformed setup")
 	}
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, HearSetup(tx, d.ID, s) }}, nil
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) { return nil, HearSetup(tx, d.ID, s) }}, nil
 }

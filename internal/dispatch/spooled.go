@@ -81,7 +81,7 @@ func arriveNotice(d hub.Dispatch, m hub.Message, by string) (arrival, error) {
 	if err := s.Check(); err != nil {
 		return arrival{}, refusef("malformed refusal: %v", err)
 	}
-	return arrival{func(tx store.Tx) (*hub.ItemVerdict, error) {
+	return arrival{apply: func(tx store.Tx) (*hub.ItemVerdict, error) {
 		return nil, postNotice(tx, d.Run, rejectedNotice(d, m.ID, s.SpoolRefusal))
 	}}, nil
 }

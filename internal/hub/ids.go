@@ -79,6 +79,13 @@ func NewWorkerID() WorkerID { return WorkerID(id.New(PrefixWorker)) }
 // ValidID reports whether s is an id of the prefix's kind.
 func ValidID(prefix, s string) bool { return id.Valid(prefix, s) }
 
+// ParseID returns the 16 bytes that an id of the prefix's kind stands for; false
+// for what is none.
+func ParseID(prefix, s string) ([16]byte, bool) { return id.Parse(prefix, s) }
+
+// FormatID is the reverse of ParseID.
+func FormatID(prefix string, b [16]byte) string { return id.Format(prefix, b) }
+
 // Box names a mailbox: "run:<id>", "dispatch:<id>" or "worker:<id>".
 type Box string
 

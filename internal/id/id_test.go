@@ -42,3 +42,23 @@ func TestValidRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestParseIsTheReverseOfFormat(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "b"))
+		text := Format("dispatch_", b)
+		if back, ok := Parse("dispatch_", text); !ok || back != b {
+			t.Fatalf("%x became %s and %x (%v)", b, text, back, ok)
+		}
+		if _, ok := Parse("msg_", text); ok {
+			t.Fatalf("%s is taken for a message", text)
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[0-9a-hj-km-np-tv-z]{26}`).Draw(t, "text")
+		b, ok := Parse("", text)
+		if ok != (text[0] <= '7') || ok && Encode(b) != text {
+			t.Fatalf("%s became %x (%v)", text, b, ok)
+		}
+	})
+}

@@ -13,7 +13,8 @@ const (
 	setCursor   = `INSERT INTO relay_cursors (dispatch, lineage, store_id, store_epoch, seq, known, pos, parked)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (dispatch, lineage, store_id, store_epoch) DO UPDATE
-		SET seq = excluded.seq, known = excluded.known, pos = excluded.pos, parked = excluded.parked`
+		SET seq = excluded.seq, known = excluded.known, pos = excluded.pos, parked = excluded.parked
+		WHERE excluded.seq >= seq AND (excluded.seq, excluded.known, excluded.pos, excluded.parked) <> (seq, known, pos, parked)`
 	cursorsFrom = `SELECT dispatch, seq, known, pos, parked, rid, lineage, store_id, store_epoch
 		FROM relay_cursors WHERE rid > ? ORDER BY rid LIMIT ?`
 	parkedCursors = `SELECT dispatch, seq, known, pos, parked FROM relay_cursors WHERE ` + inSource + ` AND parked <> '' LIMIT ?`
@@ -104,17 +105,19 @@ func (q querier) Feed(peer hub.PeerID, dir hub.Direction) (hub.FeedState, error)
 	return f, wrap(err, "reading the feed of %s", peer)
 }
 
-// SaveCursor implements store.Relay. What was imported stays so.
+// SaveCursor implements store.Relay. What was imported stays so: the statement
+// changes neither what is ahead nor what is the same, and tells them apart only
+// then.
 func (tx *Tx) SaveCursor(k store.CursorKey, c store.Cursor) error {
-	have, err := tx.Cursor(k)
-	switch {
-	case err != nil || have == c:
-		return err
-	case c.Seq < have.Seq:
-		return fmt.Errorf("advancing the cursor of %s: %d is behind %d", k.Dispatch, c.Seq, have.Seq)
+	n, err := tx.exec(setCursor, k.Dispatch, k.Lineage, k.StoreID, k.Epoch, c.Seq, c.Known, c.Pos, c.Parked)
+	if err != nil || n > 0 {
+		return wrap(err, "advancing the cursor of %s", k.Dispatch)
 	}
-	_, err = tx.exec(setCursor, k.Dispatch, k.Lineage, k.StoreID, k.Epoch, c.Seq, c.Known, c.Pos, c.Parked)
-	return wrap(err, "advancing the cursor of %s", k.Dispatch)
+	have, err := tx.Cursor(k)
+	if err == nil && c.Seq < have.Seq {
+		err = fmt.Errorf("advancing the cursor of %s: %d is behind %d", k.Dispatch, c.Seq, have.Seq)
+	}
+	return err
 }
 
 // PutMark implements store.Relay.

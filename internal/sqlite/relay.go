@@ -20,11 +20,10 @@ const (
 		` RETURNING rid, feed, last_seq, last_bytes, parked`
 	insertItem = `INSERT INTO relay_items (feed, queue, seq, end_bytes, id, kind, payload)
 		VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING pos`
-	countFeed  = `UPDATE relay_feeds SET items = items + ?, bytes = bytes + ? WHERE rid = ?`
+	countFeed  = `UPDATE relay_feeds SET items = items + ?, bytes = bytes + ?, acked_items = acked_items + ?, acked_pos = MAX(acked_pos, ?) WHERE rid = ?`
 	queuePlace = `SELECT rid, feed, last_seq, last_bytes, acked_seq, acked_bytes, parked FROM relay_queues WHERE ` + inQueue
 	itemPlace  = `SELECT pos, end_bytes FROM relay_items WHERE queue = ? AND seq = ?`
 	ackQueue   = `UPDATE relay_queues SET acked_seq = ?, acked_bytes = ? WHERE rid = ?`
-	ackFeed    = `UPDATE relay_feeds SET items = items - ?, bytes = bytes - ?, acked_pos = MAX(acked_pos, ?), acked_items = acked_items + ? WHERE rid = ?`
 	parkQueue  = `UPDATE relay_queues SET parked = ? WHERE rid = ?`
 
 	itemCols   = `i.pos, q.dispatch, i.seq, i.id, i.kind, i.payload`
@@ -104,8 +103,8 @@ func (tx *Tx) enqueue(k store.QueueKey, it *hub.Item) error {
 	if _, err = tx.returning([]any{&it.Pos}, insertItem, feed, queue, it.Seq, endBytes, it.ID, it.Kind, blob(it.Payload)); err != nil || parked != "" {
 		return err
 	}
-	_, err = tx.exec(countFeed, 1, len(it.Payload), feed)
-	return err
+	tx.tally(tally{feed: feed, items: 1, bytes: int64(len(it.Payload))})
+	return nil
 }
 
 func (tx *Tx) makeQueue(k store.QueueKey) error {
@@ -153,16 +152,15 @@ func (tx *Tx) ack(p place, seq int64) error {
 	if err != nil {
 		return err
 	}
-	items, bytes := seq-p.ackedSeq, end-p.ackedBytes
-	acked := items
-	if p.parked != "" { // it is not counted
-		items, bytes = 0, 0
+	t := tally{feed: p.feed, acked: seq - p.ackedSeq, pos: pos}
+	if p.parked == "" { // else it is not counted
+		t.items, t.bytes = -t.acked, p.ackedBytes-end
 	}
 	if _, err = tx.exec(ackQueue, seq, end, p.rid); err != nil {
 		return err
 	}
-	_, err = tx.exec(ackFeed, items, bytes, pos, acked, p.feed)
-	return err
+	tx.tally(t)
+	return nil
 }
 
 // ParkQueue implements store.Relay. What waits in a parked queue does not count
@@ -185,6 +183,6 @@ func (tx *Tx) ParkQueue(k store.QueueKey, reason string) error {
 	case reason != "":
 		return nil
 	}
-	_, err = tx.exec(countFeed, items, bytes, p.feed)
-	return wrap(err, "counting what waits beside the queue of %s", k.Dispatch)
+	tx.tally(tally{feed: p.feed, items: items, bytes: bytes})
+	return nil
 }

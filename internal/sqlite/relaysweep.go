@@ -115,6 +115,9 @@ func (tx *Tx) SeeEpoch(epoch int64) error {
 
 // RaiseEpoch implements store.Relay. Its work grows with the log that is kept.
 func (tx *Tx) RaiseEpoch() (epoch, items int64, err error) {
+	if err := tx.count(); err != nil {
+		return 0, 0, err
+	}
 	ok, err := tx.returning([]any{&epoch}, raiseEpoch)
 	if err == nil && !ok {
 		err = errors.New("the store has no identity")

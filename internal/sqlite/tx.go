@@ -19,6 +19,8 @@ type Tx struct {
 	wrote  bool
 	broken error // why nothing more is written: the transaction may be gone
 	sigs   []hub.Signal
+	// tallies are not written yet.
+	tallies []tally
 }
 
 var _ store.Tx = (*Tx)(nil)

@@ -222,7 +222,10 @@ func (w *writer) guarded(fn func(store.Tx) error, tx *Tx) (err error) {
 			err = &hub.Error{Code: hub.CodeInternal, Message: "a transaction panicked", Err: fmt.Errorf("%v\n%s", p, debug.Stack())}
 		}
 	}()
-	return fn(tx)
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.count()
 }
 
 // rerun runs the closures of a dropped group again, one per transaction, so

@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -11,15 +11,18 @@ import (
 
 // Decode reads one frame. The result shares no memory with raw.
 func Decode(raw []byte) (Frame, error) {
+	body := len(raw) - digestSize
 	switch {
 	case len(raw) > MaxFrame:
 		return nil, ErrTooLarge
-	case len(raw) < headerSize:
+	case body < headerSize:
 		return nil, ErrMalformed
 	case raw[0] != Version:
 		return nil, fmt.Errorf("%w: %d", ErrVersion, raw[0])
+	case digest(raw[:body]) != binary.BigEndian.Uint32(raw[body:]):
+		return nil, ErrDigest
 	}
-	r := &reader{rest: raw[headerSize:]}
+	r := &reader{rest: raw[headerSize:body]}
 	f, err := r.frame(Kind(raw[1]))
 	switch {
 	case err != nil:
@@ -39,8 +42,9 @@ func IsPing(raw []byte) bool {
 
 // reader yields zero values once it has failed.
 type reader struct {
-	rest []byte
-	err  error
+	rest     []byte
+	verdicts int // read so far
+	err      error
 }
 
 func (r *reader) frame(k Kind) (Frame, error) {
@@ -48,13 +52,13 @@ func (r *reader) frame(k Kind) (Frame, error) {
 	case KindHello:
 		return r.hello(), nil
 	case KindItems:
-		return Items{list(r, itemFixed, MaxItems, (*reader).item)}, nil
+		return Items{r.items()}, nil
 	case KindAcks:
-		return Acks{list(r, ackFixed, MaxAcks, (*reader).ack)}, nil
+		return Acks{list(r, ackLeast, MaxAcks, (*reader).ack)}, nil
 	case KindWants:
-		return Wants{list(r, wantFixed, MaxWants, (*reader).want)}, nil
+		return Wants{list(r, wantLeast, MaxWants, (*reader).want)}, nil
 	case KindKept:
-		return Kept{list(r, wantFixed, MaxWants, (*reader).want)}, nil
+		return Kept{list(r, wantLeast, MaxWants, (*reader).want)}, nil
 	case KindCredit:
 		return Credit{r.number()}, nil
 	case KindPing:
@@ -64,22 +68,25 @@ func (r *reader) frame(k Kind) (Frame, error) {
 	case KindGoodbye:
 		return Goodbye{Code: r.text(), Text: r.text()}, nil
 	case KindPresence:
-		return Presence{r.number(), list(r, workerFixed, MaxWorkers, (*reader).presence)}, nil
+		return Presence{r.number(), list(r, workerLeast, MaxWorkers, (*reader).presence)}, nil
 	}
 	return nil, fmt.Errorf("%w: %d", ErrKind, k)
 }
 
-// Least sizes of list entries; they bound what a count can make Decode allot.
+// Least sizes of list entries; with the limits of the counts they bound what a
+// count can make Decode allot.
 const (
-	wantFixed    = 2 + 8 + 8
-	featureFixed = 2
-	ackFixed     = 2 + 8 + 2 + 4
-	verdictFixed = 8 + 2 + 2
+	itemLeast    = 6
+	wantLeast    = 3
+	featureLeast = 1
+	ackLeast     = 4
+	verdictLeast = 2
+	workerLeast  = 7
 )
 
 func list[T any](r *reader, least, limit int, one func(*reader) T) []T {
-	n := int(r.u32())
-	if n > limit || n > len(r.rest)/least {
+	n := r.number()
+	if n > int64(min(limit, len(r.rest)/least)) {
 		r.fail("count")
 	}
 	if r.err != nil || n == 0 {
@@ -111,39 +118,90 @@ func (r *reader) take(n int) []byte {
 	return b
 }
 
-func (r *reader) u32() uint32 {
-	if b := r.take(4); b != nil {
-		return binary.BigEndian.Uint32(b)
+func (r *reader) byte() byte {
+	if b := r.take(1); b != nil {
+		return b[0]
 	}
 	return 0
 }
 
-// number reads what is never below 0: a sequence, a position, a size.
-func (r *reader) number() int64 {
-	b := r.take(8)
-	if b == nil {
+// varint reads any number in its shortest form.
+func (r *reader) varint() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	if r.err != nil || n <= 0 || n > 1 && r.rest[n-1] == 0 {
+		r.fail("number")
 		return 0
 	}
-	v := int64(binary.BigEndian.Uint64(b))
+	r.rest = r.rest[n:]
+	return v
+}
+
+// number reads what is never below 0: a sequence, a position, a size.
+func (r *reader) number() int64 {
+	v := int64(r.varint())
 	if v < 0 {
 		r.fail("negative number")
+		return 0
 	}
 	return v
 }
 
-func (r *reader) text() string {
-	b := r.take(2)
-	if b == nil {
-		return ""
+// step reads such a number as its difference to another one.
+func (r *reader) step(from int64) int64 {
+	u := r.varint()
+	v := from + (int64(u>>1) ^ -int64(u&1))
+	if v < 0 {
+		r.fail("negative number")
+		return 0
 	}
-	n := int(binary.BigEndian.Uint16(b))
+	return v
+}
+
+func (r *reader) text() string { return r.textOf(r.number()) }
+
+// textOf reads a text of n bytes.
+func (r *reader) textOf(n int64) string {
 	if n > MaxText {
 		r.fail("text too long")
 		return ""
 	}
-	s := string(r.take(n))
+	s := string(r.take(int(n)))
 	if !utf8.ValidString(s) {
 		r.fail("text is not UTF-8")
+	}
+	return s
+}
+
+func (r *reader) id(prefix string) string {
+	n := r.number()
+	if n == 0 {
+		if b := r.take(16); b != nil {
+			return hub.FormatID(prefix, [16]byte(b))
+		}
+		return ""
+	}
+	s := r.textOf(n - 1)
+	if hub.ValidID(prefix, s) {
+		r.fail("an id as a text")
+	}
+	return s
+}
+
+func (r *reader) dispatch() hub.DispatchID { return hub.DispatchID(r.id(hub.PrefixDispatch)) }
+
+// word reads the rest of what putWord has written, whose first byte, without the
+// flag, is code.
+func word[T ~string](r *reader, words []T, code byte) T {
+	switch {
+	case int(code) > len(words):
+		r.fail("word")
+		return ""
+	case code > 0:
+		return words[code-1]
+	}
+	s := T(r.text())
+	if slices.Contains(words, s) {
+		r.fail("a known word as a text")
 	}
 	return s
 }
@@ -152,53 +210,43 @@ func (r *reader) hello() Hello {
 	return Hello{
 		StoreID: r.text(), Epoch: r.number(), Nonce: r.text(), Contract: r.text(),
 		Feed:   hub.FeedState{StoreID: r.text(), Epoch: r.number(), Position: r.number(), Items: r.number()},
-		Next:   list(r, wantFixed, MaxWants, (*reader).want),
+		Next:   list(r, wantLeast, MaxWants, (*reader).want),
 		Credit: r.number(),
 		Begin:  r.number(), End: r.number(), Swept: r.number(), Acked: r.number(),
-		Features: list(r, featureFixed, MaxFeatures, (*reader).text),
+		Features: list(r, featureLeast, MaxFeatures, (*reader).text),
 	}
-}
-
-func (r *reader) item() hub.Item {
-	it := hub.Item{Pos: r.number(), Seq: r.number()}
-	it.Dispatch = hub.DispatchID(r.text())
-	it.ID = hub.MessageID(r.text())
-	it.Kind = hub.ItemKind(r.text())
-	n := r.u32()
-	if int64(n) > int64(len(r.rest)) {
-		r.fail("payload length")
-		return it
-	}
-	payload := r.take(int(n))
-	it.Payload = append([]byte{}, payload...)
-	sum := r.take(sha256.Size)
-	if r.err == nil && sha256.Sum256(payload) != [sha256.Size]byte(sum) {
-		r.err = fmt.Errorf("%w: %s item %d", ErrDigest, it.Dispatch, it.Seq)
-	}
-	return it
 }
 
 func (r *reader) ack() hub.Ack {
-	return hub.Ack{
-		Dispatch: hub.DispatchID(r.text()), Seq: r.number(), Parked: r.text(),
-		Verdicts: list(r, verdictFixed, MaxVerdicts, (*reader).verdict),
-	}
+	a := hub.Ack{Dispatch: r.dispatch(), Seq: r.number(), Parked: r.text()}
+	a.Verdicts = list(r, verdictLeast, MaxVerdicts-r.verdicts, (*reader).verdict)
+	r.verdicts += len(a.Verdicts)
+	return a
 }
 
 func (r *reader) verdict() hub.ItemVerdict {
-	return hub.ItemVerdict{Seq: r.number(), Verdict: hub.Verdict(r.text()), Reason: r.text()}
+	v := hub.ItemVerdict{Seq: r.number()}
+	code := r.byte()
+	v.Verdict = word(r, verdictWords, code&^flagReason)
+	if code&flagReason == 0 {
+		return v
+	}
+	if v.Reason = r.text(); v.Reason == "" {
+		r.fail("a reason of no bytes")
+	}
+	return v
 }
 
 func (r *reader) want() hub.Want {
-	return hub.Want{Dispatch: hub.DispatchID(r.text()), Seq: r.number(), Until: r.number()}
+	return hub.Want{Dispatch: r.dispatch(), Seq: r.number(), Until: r.number()}
 }
 
 func (r *reader) presence() hub.Presence {
 	p := hub.Presence{
-		Dispatch: hub.DispatchID(r.text()), Process: hub.Liveness(r.text()),
+		Dispatch: r.dispatch(), Process: hub.Liveness(r.text()),
 		LastOutputAt: hub.Micros(r.number()), LastReportAt: hub.Micros(r.number()), WaitingFor: r.text(),
 	}
-	flags := r.number()
+	flags := r.byte()
 	if flags >= flagsEnd {
 		r.fail("flags of a presence")
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/wavehub/wavehub/internal/hub"
 )
@@ -14,7 +15,7 @@ const (
 	MaxFrame    = 1<<20 - 8 // bytes: 1 MiB with its number
 	MaxItems    = 4096
 	MaxAcks     = 4096
-	MaxVerdicts = 4096 // per Ack
+	MaxVerdicts = 4096 // of all acks of a frame
 	MaxWants    = 4096
 	MaxText     = 4096 // bytes of one text
 	MaxFeatures = 64
@@ -27,7 +28,8 @@ var (
 	ErrKind      = errors.New("wire: unknown frame kind")
 	ErrTooLarge  = errors.New("wire: frame exceeds 1 MiB")
 	ErrMalformed = errors.New("wire: malformed frame")
-	ErrDigest    = errors.New("wire: item digest does not match its payload")
+	// ErrDigest is an ErrMalformed: the bytes are not those that Encode wrote.
+	ErrDigest = fmt.Errorf("%w: its digest does not match", ErrMalformed)
 )
 
 // Kind is the second byte of a frame.
@@ -135,25 +137,19 @@ func (Goodbye) Kind() Kind { return KindGoodbye }
 // Kind names the frame's type.
 func (Presence) Kind() Kind { return KindPresence }
 
-const (
-	headerSize = 2
-	countSize  = 4
-	// itemFixed is all of an item but its texts and payload.
-	itemFixed = 8 + 8 + 3*2 + 4 + 32
-	// workerFixed is all of a worker's presence but its texts and usage.
-	workerFixed = 2*8 + 4*2 + 8
+// Words that are one byte: their places, from 1. They are only ever added to.
+var (
+	kindWords = []hub.ItemKind{hub.ItemMessage, hub.ItemExit, hub.ItemStopped, hub.ItemAnswer,
+		hub.ItemQuestionClosed, hub.ItemFence, hub.ItemWaiting, hub.ItemStarted}
+	verdictWords = []hub.Verdict{hub.VerdictNone, hub.VerdictAccepted, hub.VerdictDuplicate, hub.VerdictStale, hub.VerdictRejected}
 )
 
-// ItemSize is the number of bytes that an item takes in a frame; credit is
-// counted in it.
-func ItemSize(it hub.Item) int {
-	return itemFixed + len(it.Dispatch) + len(it.ID) + len(it.Kind) + len(it.Payload)
-}
+// flagReason says, in the first byte of a verdict, that a reason follows.
+const flagReason = 0x80
 
-// PresenceSize is the number of bytes that one worker takes in a frame.
-func PresenceSize(p hub.Presence) int {
-	return workerFixed + len(p.Dispatch) + len(p.Process) + len(p.WaitingFor) + len(p.Usage)
-}
-
-// ItemsRoom is how many bytes of items, by ItemSize, one Items frame holds.
-const ItemsRoom = MaxFrame - headerSize - countSize
+// The flags of a presence.
+const (
+	flagLost = 1 << iota
+	flagEnded
+	flagsEnd
+)
