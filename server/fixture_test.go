@@ -305,6 +305,7 @@ type fakePeers struct {
 	peer  *hub.Peer // guarded by mu; whose key every connection has
 	state hub.PeerState
 	last  receipt.Request
+	moved func() // is called by a rotation; set before there are requests
 }
 
 func (f *fakePeers) of(*http.Request) (hub.Peer, bool, error) {
@@ -314,6 +315,13 @@ func (f *fakePeers) of(*http.Request) (hub.Peer, bool, error) {
 		return hub.Peer{}, false, nil
 	}
 	return *f.peer, true, nil
+}
+
+// takes gives the peer a role.
+func (f *fakePeers) takes(r hub.Role) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.peer.Role = r
 }
 
 func (f *fakePeers) Invite(_ context.Context, r receipt.Request, in InviteInput) (Invited, error) {
@@ -403,6 +411,9 @@ func (f *fakePeers) Rotate(_ context.Context, r receipt.Request, _ pairs.RotateI
 }
 
 func (f *fakePeers) FollowRotation(*http.Request, hub.Peer, hub.Rotation) (hub.RotationTaken, error) {
+	if f.moved != nil {
+		f.moved()
+	}
 	return hub.RotationTaken{Fingerprint: "new"}, nil
 }
 

@@ -28,7 +28,8 @@ func (s peerHandlers) PeerHello(w http.ResponseWriter, r *http.Request) {
 }
 
 // PeerRotate takes the new key of the hub that calls. It needs no receipt: what
-// it changes is named by the proofs, and the same again changes nothing.
+// it changes is named by the proofs, and the same again changes nothing. The key that
+// asks is cut off once the record has moved, and has its answer first.
 func (s peerHandlers) PeerRotate(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r)
 	in, err := decode[hub.Rotation](c)
@@ -36,6 +37,7 @@ func (s peerHandlers) PeerRotate(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	s.peerConns.spare(r)
 	out, err := s.cfg.Peers.FollowRotation(r, c.peer, in)
 	s.reply(w, r, http.StatusOK, out, err)
 }
@@ -45,8 +47,12 @@ func (s peerHandlers) PeerPair(w http.ResponseWriter, r *http.Request) {
 	s.cfg.PeerPair.ServeHTTP(w, r)
 }
 
-// PeerRelay hands over to the relay.
+// PeerRelay hands over to the relay, which homes open.
 func (s peerHandlers) PeerRelay(w http.ResponseWriter, r *http.Request) {
+	if p := callOf(r).peer; !p.Role.CanBe(hub.RoleHome) {
+		s.fail(w, r, hub.Errorf(hub.CodeOutOfScope, "this peer is not paired as a home"))
+		return
+	}
 	s.cfg.PeerRelay.ServeHTTP(w, r)
 }
 

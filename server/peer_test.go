@@ -67,6 +67,11 @@ func TestPeerStartsShowsAndStops(t *testing.T) {
 	if got := w.doPeer(request{method: "GET", path: "/peer/v1/relay"}); got.raw != "relay" {
 		t.Errorf("relay: %s", got.raw)
 	}
+	w.peers.takes(hub.RoleWorker)
+	if got := w.doPeer(request{method: "GET", path: "/peer/v1/relay"}); got.code() != "out_of_scope" {
+		t.Errorf("relay, for a hub that is no home: %s", got.raw)
+	}
+	w.peers.takes(hub.RoleHome)
 	if got := w.doPeer(request{method: "GET", path: "/peer/v1/park"}); got.raw != "park" {
 		t.Errorf("park: %s", got.raw)
 	}

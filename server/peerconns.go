@@ -13,8 +13,24 @@ import (
 // a websocket's is its handler's. It is safe for concurrent use; the zero value
 // is ready.
 type peerConns struct {
-	mu    sync.Mutex
-	conns map[*tls.Conn]struct{} // guarded by mu
+	mu     sync.Mutex
+	conns  map[*tls.Conn]struct{} // guarded by mu
+	spared map[net.Conn]struct{}  // what some of them run over; guarded by mu
+}
+
+// spare has the connection of a request outlive a cut until the request has been
+// answered. What comes next on it is judged by its key as ever.
+func (p *peerConns) spare(r *http.Request) {
+	c, ok := r.Context().Value(connKey{}).(*conn)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.spared == nil {
+		p.spared = map[net.Conn]struct{}{}
+	}
+	p.spared[c] = struct{}{}
 }
 
 // follow is a http.Server's ConnState.
@@ -25,6 +41,9 @@ func (p *peerConns) follow(c net.Conn, state http.ConnState) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if state != http.StateActive {
+		delete(p.spared, conn.NetConn())
+	}
 	switch {
 	case state == http.StateClosed || state == http.StateHijacked:
 		delete(p.conns, conn)
@@ -40,6 +59,9 @@ func (p *peerConns) of(fingerprint string) (found []*tls.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
+		if _, spared := p.spared[c.NetConn()]; spared {
+			continue
+		}
 		if certs := c.ConnectionState().PeerCertificates; len(certs) > 0 && keystore.FingerprintOf(certs[0]) == fingerprint {
 			found = append(found, c)
 		}

@@ -136,6 +136,9 @@ func (f *federation) refresh(ctx context.Context) error {
 		default:
 			f.end(p, keys[p.Fingerprint])
 		}
+		if !p.Role.CanBe(hub.RoleHome) {
+			f.desk.Recall(p.ID) // it was a home before it was paired anew
+		}
 		f.parkAt(p)
 	}
 	return nil
@@ -177,7 +180,7 @@ func (f *federation) relayHandler(draining <-chan struct{}) http.Handler {
 			}
 		}()
 		f.hear(ctx, p, p.Condition == hub.CodePeerRevoked, "")
-		err = f.desk.Serve(ctx, conn, p.ID)
+		err = f.desk.Serve(ctx, f.peers.Vet(conn, peer.KeyOf(r.TLS)), p.ID)
 		if err != nil && !errors.Is(err, context.Canceled) {
 			f.log.Info("a relay ended", "peer", p.Name, "error", err)
 		}

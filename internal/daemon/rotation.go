@@ -117,13 +117,17 @@ func (x *hubParts) tell(ctx context.Context, p hub.Peer) {
 	}
 }
 
-// shed ends what a peer has opened with a key that another has replaced. Its
-// record says so before this is called.
+// shed ends what was made with a key of a peer that another has replaced, whoever
+// has opened it. Its record says so before this is called.
 func (f *federation) shed(ps []hub.Peer) {
 	for _, p := range ps {
 		if was := f.pins[p.ID]; was != "" && was != p.Fingerprint {
 			f.desk.Recall(p.ID)
-			f.links.Drop(p.ID)
+			f.links.Rekeyed(p.ID, p.Fingerprint)
+			f.lot.Drop(p.ID)
+			for _, key := range append(peer.Former(p), was) {
+				f.cut(key)
+			}
 		}
 		f.pins[p.ID] = p.Fingerprint
 	}

@@ -183,7 +183,7 @@ func (c *comparison) conclude(tx store.Tx, peer hub.PeerID) (to hub.FeedState, e
 // passed over was lost here after it was acknowledged, and is kept nowhere.
 func (s *Service) Skip(ctx context.Context, peer hub.PeerID, dir hub.Direction, feed hub.FeedState, from []hub.Want) (acks []hub.Ack, err error) {
 	err = s.Store.Update(ctx, store.Import, func(tx store.Tx) error {
-		p, err := activePeer(tx, peer)
+		p, err := sourceOf(tx, peer, dir)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func portion(items []hub.Item) (n int) {
 // importSome imports in one transaction; wants are the gaps of portions before.
 func (s *Service) importSome(ctx context.Context, peer hub.PeerID, dir hub.Direction, feed hub.FeedState, items []hub.Item, wants []hub.Want) (out hub.ImportResult, err error) {
 	err = s.Store.Update(ctx, store.Import, func(tx store.Tx) error {
-		p, err := activePeer(tx, peer)
+		p, err := sourceOf(tx, peer, dir)
 		if err != nil {
 			return err
 		}
@@ -70,6 +70,21 @@ func activePeer(tx store.PeerReader, id hub.PeerID) (hub.Peer, error) {
 	p, err := tx.Peer(id)
 	if err == nil && !p.State.Trusted() {
 		err = hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
+	}
+	return p, err
+}
+
+// sourceOf is the peer that items of a direction are taken from: a hub that works
+// for this one sends to_home, a home sends to_worker. Roles change when the two are
+// paired again.
+func sourceOf(tx store.PeerReader, id hub.PeerID, dir hub.Direction) (hub.Peer, error) {
+	p, err := activePeer(tx, id)
+	role := hub.RoleWorker
+	if dir == hub.ToWorker {
+		role = hub.RoleHome
+	}
+	if err == nil && !p.Role.CanBe(role) {
+		err = hub.Errorf(hub.CodeOutOfScope, "%s is not paired as a %s", p.Name, role)
 	}
 	return p, err
 }
@@ -307,6 +322,9 @@ func (s *Service) After(ctx context.Context, peer hub.PeerID, dir hub.Direction,
 // Between returns acknowledged items again, for a peer that has lost them.
 func (s *Service) Between(ctx context.Context, peer hub.PeerID, dir hub.Direction, pos, until int64, maxBytes int) (items []hub.Item, err error) {
 	err = s.Store.View(ctx, func(rx store.Rx) error {
+		if _, err := activePeer(rx, peer); err != nil {
+			return err
+		}
 		items, err = rx.ItemsBetween(peer, dir, pos, until, maxBytes)
 		return err
 	})

@@ -73,8 +73,9 @@ func TestARemovedPeerSendsAndGetsNothing(t *testing.T) {
 	_, after := w.dispatch.After(ctx, p.ID, hub.ToHome, 0, 1<<20)
 	_, queue := w.dispatch.Queue(ctx, p.ID, hub.ToWorker, d, 1, 1<<20)
 	_, imported := w.dispatch.Import(ctx, p.ID, hub.ToHome, feed, []hub.Item{{Dispatch: d, Seq: 1, Pos: 1, ID: hub.NewMessageID(), Kind: hub.ItemStarted}})
+	_, between := w.dispatch.Between(ctx, p.ID, hub.ToWorker, 0, 1, 1<<20)
 	for what, err := range map[string]error{
-		"items": after, "items again": queue, "an import": imported,
+		"acknowledged items": between, "items": after, "items again": queue, "an import": imported,
 		"acks": w.dispatch.Acked(ctx, p.ID, hub.ToHome, []hub.Ack{{Dispatch: d}}),
 	} {
 		if !hub.IsCode(err, hub.CodePeerRevoked) {
@@ -91,4 +92,29 @@ func TestARemovedPeerSendsAndGetsNothing(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestItemsComeFromTheirSideOnly: a hub that was paired anew in the other role
+// drives nothing of what it drove before.
+func TestItemsComeFromTheirSideOnly(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	items := []hub.Item{{Dispatch: hub.NewDispatchID(), Seq: 1, Pos: 1, ID: hub.NewMessageID(), Kind: hub.ItemStarted}}
+	for what, c := range map[string]struct {
+		at   *world
+		peer hub.PeerID
+		dir  hub.Direction
+	}{
+		"a worker hub as home": {p.home, p.ownerAtHome, hub.ToWorker},
+		"a home as worker hub": {p.owner, p.homeAtOwner, hub.ToHome},
+	} {
+		feed := hub.FeedState{StoreID: "store_1", Epoch: 1, Position: 1}
+		_, imported := c.at.dispatch.Import(t.Context(), c.peer, c.dir, feed, items)
+		_, skipped := c.at.dispatch.Skip(t.Context(), c.peer, c.dir, feed, []hub.Want{{Dispatch: items[0].Dispatch, Seq: 2}})
+		for _, err := range []error{imported, skipped} {
+			if !hub.IsCode(err, hub.CodeOutOfScope) {
+				t.Errorf("%s: %v, want out_of_scope", what, err)
+			}
+		}
+	}
 }

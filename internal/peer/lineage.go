@@ -29,6 +29,10 @@ func formerKeys(proofs []byte) []string {
 	return keys
 }
 
+// Former are the keys that the peer had before its pinned one, the newest first, as
+// far as its record proves.
+func Former(p hub.Peer) []string { return formerKeys(p.Proofs) }
+
 // enrolled finds the pairing that stands with the hub that p is: under its key,
 // or under a key that its proofs have it had before. One of the same lineage
 // under a key that is in no such way its own is peer_changed: one of two has left

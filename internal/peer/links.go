@@ -110,7 +110,7 @@ func (l *Links) Open(ctx context.Context, peer hub.PeerID) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.conns.release(used)
+	l.conns.forRelay(used)
 	return newFrames(ws, transportOf(used)), nil
 }
 
@@ -121,6 +121,10 @@ func (l *Links) Drop(peer hub.PeerID) {
 	l.conns.cut(peer)
 	l.Forget(peer)
 }
+
+// Rekeyed ends at once what was made with another key of the peer than the one
+// that is pinned now, relay sockets too: they are opened anew.
+func (l *Links) Rekeyed(peer hub.PeerID, pinned string) { l.conns.cutOthers(peer, pinned) }
 
 // Forget closes the idle connections of a peer; those in use are not used again.
 func (l *Links) Forget(peer hub.PeerID) {

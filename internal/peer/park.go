@@ -248,6 +248,8 @@ func (s *Service) noteParks(ctx context.Context, p hub.Peer) error {
 		return err
 	case !lapse(now, s.cfg.Now()).State.Trusted():
 		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, now.State)
+	case now.Fingerprint != p.Fingerprint:
+		return changed(now.Fingerprint, p.Fingerprint)
 	case now.Parks:
 		return nil
 	}

@@ -47,6 +47,9 @@ type buffered struct {
 // Read reads what is buffered, then from the connection.
 func (b buffered) Read(p []byte) (int, error) { return b.r.Read(p) }
 
+// NetConn is the connection alone.
+func (b buffered) NetConn() net.Conn { return b.Conn }
+
 func readByte(conn net.Conn, limit time.Duration) (byte, error) {
 	if err := conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return 0, err

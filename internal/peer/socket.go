@@ -103,6 +103,35 @@ func (f frames) WriteFrame(ctx context.Context, frame []byte) error {
 	return f.ws.Write(ctx, websocket.MessageBinary, frame)
 }
 
+// Vet looks at the key of a relay socket once more, with its first frame: by then
+// whoever ends the peer's sessions finds this one, and before it none of them.
+func (s *Service) Vet(conn Conn, key string) Conn {
+	return &vetted{conn, func(ctx context.Context) error { _, err := s.Admit(ctx, key); return err }}
+}
+
+// vetted is such a socket; still is nil once it has answered.
+type vetted struct {
+	Conn
+	still func(context.Context) error
+}
+
+// Transport is what the socket runs over.
+func (v *vetted) Transport() string {
+	if t, ok := v.Conn.(interface{ Transport() string }); ok {
+		return t.Transport()
+	}
+	return ""
+}
+
+// ReadFrame returns the next frame.
+func (v *vetted) ReadFrame(ctx context.Context) ([]byte, error) {
+	raw, err := v.Conn.ReadFrame(ctx)
+	if err == nil && v.still != nil {
+		err, v.still = v.still(ctx), nil
+	}
+	return raw, err
+}
+
 // Close ends the connection at once.
 func (f frames) Close() error { return f.ws.CloseNow() }
 

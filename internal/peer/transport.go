@@ -56,6 +56,9 @@ type carried struct {
 	over string
 }
 
+// NetConn is the stream alone.
+func (c carried) NetConn() net.Conn { return c.Conn }
+
 // LocalAddr tells the transport too, to those who see no more of a connection.
 func (c carried) LocalAddr() net.Addr { return carriedAddr{c.Conn.LocalAddr(), c.over} }
 

@@ -88,6 +88,12 @@ func (l *Links) ownAfter(ctx context.Context, p hub.Peer, own keystore.Key) keys
 // meet exchanges the hellos on a fresh connection and, where it shows a former
 // key of either side, what proves the present one: then it is to be made again.
 func (l *Links) meet(ctx context.Context, c *tls.Conn, p hub.Peer, own keystore.Key) (h hub.Hello, again bool, err error) {
+	switch now, err := l.cfg.Peers.Get(ctx, p.ID); {
+	case err != nil:
+		return h, false, &LinkError{StageResolve, err}
+	case now.Fingerprint != p.Fingerprint: // it has moved on since this one was begun
+		return h, true, nil
+	}
 	h, err = askHello(ctx, c, l.cfg.Offer, l.dial.limit())
 	if err != nil {
 		return h, false, noHello(err)

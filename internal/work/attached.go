@@ -260,7 +260,7 @@ func (s *Service) attachFor(ctx context.Context, r receipt.Request, home hub.Pee
 			return hub.Receipt{}, err
 		}
 		w, err := dispatch.TakesWork(tx, in.Spec.Worker)
-		if err := errors.Join(mayStart(now.Grants), err, roomGranted(tx, now)); err != nil {
+		if err := errors.Join(offered(now, in), mayStart(now.Grants), err, roomGranted(tx, now)); err != nil {
 			return hub.Receipt{}, err
 		}
 		a := s.attachedTo(w, in, home.ID, r.Key)

@@ -113,9 +113,41 @@ func TestAcceptance_F01_AnOwnerRefusesWhatItDoesNotOffer(t *testing.T) {
 	}
 	wantLacking(t, start(func(in *hub.PeerStart) { in.Contract = "federation/2" }), "federation/2")
 	wantLacking(t, start(func(in *hub.PeerStart) { in.Features = []string{"telepathy/1"} }), "telepathy/1")
+	m.identity("w-1")
 	m.offers(home, "federation/2")
 	wantLacking(t, start(func(*hub.PeerStart) {}), hub.ContractFederation)
+	toWorker := func(in *hub.PeerStart) { in.Spec = hub.StartSpec{Worker: "w-1"} }
+	wantLacking(t, start(toWorker), hub.ContractFederation)
+	m.offers(home, hub.ContractFederation)
+	if err := start(toWorker); err != nil {
+		t.Errorf("once it offers that again: %v", err)
+	}
 	if m.terms.launches != 0 || m.trees.made != 0 {
 		t.Errorf("%d launches, %d worktrees", m.terms.launches, m.trees.made)
+	}
+}
+
+// TestAHubThatIsNoHomeAnyMoreStopsNothing: its role is that of its record, not of
+// when it was let in.
+func TestAHubThatIsNoHomeAnyMoreStopsNothing(t *testing.T) {
+	m := newMachine(t)
+	home := m.addPeer(hub.RoleHome)
+	now := home
+	now.Role = hub.RoleWorker
+	m.savePeer(now, false)
+	r := requestBy(t, hub.Principal{Kind: hub.PeerKey, ID: home.Lineage, Credential: string(home.ID)})
+	id := hub.NewDispatchID()
+	_, err := m.hubOf(m.store).StopFor(t.Context(), r, home, id, hub.PeerStop{StoreID: "store_1", Epoch: 1})
+	if !hub.IsCode(err, hub.CodeOutOfScope) {
+		t.Errorf("%v, want out_of_scope", err)
+	}
+	err = m.store.View(t.Context(), func(rx store.Rx) error {
+		if _, known, err := rx.Attachment(home.ID, id); err != nil || known {
+			t.Errorf("a tombstone was made: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

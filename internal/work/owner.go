@@ -144,7 +144,7 @@ func (s *Service) beginFor(tx store.Tx, r receipt.Request, home hub.Peer, in hub
 	if err != nil {
 		return hub.Receipt{}, err
 	}
-	if err := errors.Join(offered(now, in), asHome(now), withinGrant(p, now.Grants), s.roomFor(tx, now, in.Spec.Agent)); err != nil {
+	if err := errors.Join(offered(now, in), withinGrant(p, now.Grants), s.roomFor(tx, now, in.Spec.Agent)); err != nil {
 		return hub.Receipt{}, err
 	}
 	if in.Checks, err = in.Checks.Clean(); err != nil {
@@ -187,15 +187,15 @@ func (s *Service) ShowFor(ctx context.Context, home hub.Peer, id hub.DispatchID)
 // StopFor ends a home's Dispatch that the home has fenced. One that never got
 // here gets a tombstone: a late start is refused.
 func (s *Service) StopFor(ctx context.Context, r receipt.Request, home hub.Peer, id hub.DispatchID, in hub.PeerStop) (hub.StopEvidence, error) {
-	if err := asHome(home); err != nil {
-		return hub.StopEvidence{}, err
-	}
 	if in.StoreID != s.StoreID {
 		return hub.StopEvidence{}, hub.Errorf(hub.CodePeerStoreChanged, "the start was addressed to another store")
 	}
 	var a hub.Attachment
 	err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) (err error) {
 		if err = receipt.Authorize(tx, r.Principal); err != nil {
+			return err
+		}
+		if _, err = homeNow(tx, home.ID); err != nil {
 			return err
 		}
 		var known bool
