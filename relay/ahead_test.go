@@ -326,3 +326,39 @@ func TestAcceptance_F09_HeldWhileTheStoreIsAnother(t *testing.T) {
 		}
 	})
 }
+
+// However many queues the peer has parked, trying them again costs no session.
+func TestManyParkedQueuesKeepTheLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, testkit.NewFaultNet(1, testkit.Faults{}))
+		ds := dispatches(wire.MaxWants + 500)
+		for _, d := range ds {
+			p.home.refuse[d] = hub.ParkedUnknown
+		}
+		p.worker.mu.Lock()
+		for _, d := range ds {
+			p.worker.put(d, "x")
+		}
+		p.worker.mu.Unlock()
+		p.start()
+		pause := time.NewTimer(5 * time.Minute)
+		<-pause.C
+		p.home.mu.Lock()
+		clear(p.home.refuse)
+		p.home.mu.Unlock()
+		eventually(t, 5*time.Minute, "all of it", func() bool {
+			p.worker.mu.Lock()
+			defer p.worker.mu.Unlock()
+			for _, d := range ds {
+				if p.worker.acked[d] != 1 {
+					return false
+				}
+			}
+			return true
+		})
+		if p.opens != 1 {
+			t.Errorf("%d connections", p.opens)
+		}
+		p.close()
+	})
+}

@@ -73,10 +73,8 @@ func (l *link) commitAcks(ctx context.Context, acks []hub.Ack) error {
 		return fmt.Errorf("recording acks: %w", err)
 	}
 	for _, a := range acks {
-		if again, ok := l.sent.acked(a); ok {
-			if err := l.out.addResend(again); err != nil {
-				return err
-			}
+		if l.sent.acked(a) {
+			l.out.wake()
 		}
 	}
 	return nil

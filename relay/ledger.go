@@ -84,13 +84,13 @@ func (l *ledger) check(a hub.Ack) error {
 	return nil
 }
 
-// acked notes a committed ack. A Dispatch that is no longer parked has to be
+// acked notes a committed ack. A Dispatch that is no longer parked is due to be
 // sent again from where the peer is: its items were held back meanwhile.
-func (l *ledger) acked(a hub.Ack) (again hub.Want, ok bool) {
+func (l *ledger) acked(a hub.Ack) (due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.at[a.Dispatch]
-	ok = e.parked && a.Parked == "" && a.Seq > e.acked
+	due = e.parked && a.Parked == "" && a.Seq > e.acked
 	e.acked = max(e.acked, a.Seq)
 	switch {
 	case a.Conflicting():
@@ -102,20 +102,26 @@ func (l *ledger) acked(a hub.Ack) (again hub.Want, ok bool) {
 		e.parked, e.pause = true, min(max(firstRetry, 2*e.pause), lastRetry)
 		e.retry = time.Now().Add(e.pause)
 		l.tries[a.Dispatch] = struct{}{}
-	case ok || !e.parked:
-		e.parked, e.pause, e.retry = false, 0, time.Time{}
+	case due:
+		e.pause, e.retry = 0, time.Now()
+		l.tries[a.Dispatch] = struct{}{}
+	case !e.parked:
+		e.pause, e.retry = 0, time.Time{}
 		delete(l.tries, a.Dispatch)
 	}
 	l.at[a.Dispatch] = e
-	return hub.Want{Dispatch: a.Dispatch, Seq: e.acked + 1}, ok
+	return due
 }
 
-// due returns the parked queues whose time to be tried again has come, and lets
-// them flow.
-func (l *ledger) due(now time.Time) (again []hub.Want) {
+// due returns at most room of the parked queues whose time to be tried again has
+// come, and lets them flow. The others stay due.
+func (l *ledger) due(now time.Time, room int) (again []hub.Want) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for d := range l.tries {
+		if len(again) >= room {
+			break
+		}
 		e := l.at[d]
 		if now.Before(e.retry) {
 			continue

@@ -11,7 +11,10 @@ import (
 
 const (
 	maxCredit = 64 << 20
-	maxResend = wire.MaxWants
+	// maxOwn is how many queues this hub notes by itself to be sent again; what the
+	// peer wants has room beside them.
+	maxOwn    = wire.MaxWants
+	maxResend = 4 * wire.MaxWants
 )
 
 // outbox is what the reader and the applier leave for the sender. Nothing in
@@ -62,6 +65,13 @@ func (o *outbox) addCredit(n int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.credit = min(o.credit+min(n, maxCredit), maxCredit)
+}
+
+// room is how many more queues this hub may note to be sent again by itself.
+func (o *outbox) room() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return max(0, maxOwn-len(o.resends))
 }
 
 // addResend notes that the peer wants a queue again: all that was asked for.

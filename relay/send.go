@@ -132,7 +132,11 @@ func (s *sender) pingOf(presence int64) wire.Ping {
 
 // untilAgain is how long until something has to be repeated; false: nothing.
 func (s *sender) untilAgain() (time.Duration, bool) {
-	pause, ok := s.sent.nextDue(time.Now())
+	var pause time.Duration
+	ok := false
+	if s.out.room() > 0 {
+		pause, ok = s.sent.nextDue(time.Now())
+	}
 	if s.gaps.any() && (!ok || s.cfg.Again < pause) {
 		return s.cfg.Again, true
 	}
@@ -142,7 +146,7 @@ func (s *sender) untilAgain() (time.Duration, bool) {
 // askAgain repeats wants whose answer is overdue, and tries queues again that
 // the peer had parked.
 func (s *sender) askAgain() error {
-	for _, w := range s.sent.due(time.Now()) {
+	for _, w := range s.sent.due(time.Now(), s.out.room()) {
 		if err := s.out.addResend(w); err != nil {
 			return err
 		}

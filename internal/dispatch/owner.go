@@ -46,7 +46,7 @@ func arriveFence(tx store.Tx, peer hub.Peer, it hub.Item, a hub.Attachment, know
 	if err := json.Unmarshal(it.Payload, &f); err != nil {
 		return arrival{}, refusef("malformed fence: %v", err)
 	}
-	f.Reported = false
+	f = hub.FenceItem{Request: f.Request, GraceMS: f.GraceMS} // the rest is noted here
 	if !known {
 		switch _, err := tx.Mailbox(it.Dispatch.Box()); {
 		case err == nil:
@@ -308,6 +308,9 @@ func Stopped(tx store.Tx, home hub.PeerID, id hub.DispatchID, ev hub.StopEvidenc
 	order := *a.Fence
 	request := order.Request
 	order.Reported = true
+	if ev.Proved {
+		order.Action, order.ExitCode = ev.Action, ev.ExitCode
+	}
 	a.Fence, a.Fenced, a.ExitDone = &order, ev.Proved, a.ExitDone || ev.Proved && !a.Attached()
 	if err := tx.SaveAttachment(a); err != nil {
 		return err

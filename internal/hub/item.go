@@ -180,6 +180,10 @@ type FenceItem struct {
 	// Reported notes on an attachment that its home knows that nothing could
 	// be proved so far.
 	Reported bool `json:"reported,omitempty"`
+	// Action and ExitCode note on an attachment what carrying it out came to: the
+	// same request is answered so, whoever asks again.
+	Action   ProcessAction `json:"process_action,omitempty"`
+	ExitCode *int          `json:"exit_code,omitempty"`
 }
 
 // Quotas of one queue; the reserved amount comes on top for a terminal report.

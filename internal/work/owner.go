@@ -220,7 +220,7 @@ func (s *Service) StopFor(ctx context.Context, r receipt.Request, home hub.Peer,
 	if a.Tombstone {
 		return hub.StopEvidence{Proved: true, NeverAttached: true, Action: hub.ActionNone, Residuals: []hub.Resource{}}, nil
 	}
-	return s.carryOut(ctx, a, stopTimeout(in.TimeoutMS))
+	return s.carryOut(ctx, a, r.Key, stopTimeout(in.TimeoutMS))
 }
 
 // OutputFor is one page of a home's Dispatch's output.

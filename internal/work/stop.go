@@ -87,10 +87,11 @@ func (s *Service) performStop(ctx context.Context, key hub.RequestID, in StopInp
 		started, err = s.startReceipt(rx, d)
 		return err
 	})
-	if err != nil || d.State.Final() {
-		out := stopResult(d, begun.AlreadySettled || d.State != hub.Stopped)
-		out.Mutation, out.Residuals = begun.Mutation, leftOver(started, d)
-		return out, err
+	if err != nil {
+		return begun, err
+	}
+	if d.State.Final() {
+		return s.endedBefore(ctx, key, in, begun, d, started), nil
 	}
 	ev := s.askOwner(ctx, key, d, in)
 	if err := s.Store.Update(ctx, store.Settle, func(tx store.Tx) (err error) {
@@ -112,6 +113,19 @@ func (s *Service) performStop(ctx context.Context, key hub.RequestID, in StopInp
 	return out, nil
 }
 
+// endedBefore answers for a Dispatch whose end is on record: that of this stop, if
+// the evidence came another way than by this call, is asked of the owner.
+func (s *Service) endedBefore(ctx context.Context, key hub.RequestID, in StopInput, begun hub.StopResult, d hub.Dispatch, started hub.Receipt) hub.StopResult {
+	out := stopResult(d, begun.AlreadySettled || d.State != hub.Stopped)
+	out.Mutation, out.Residuals = begun.Mutation, leftOver(started, d)
+	if out.AlreadySettled {
+		return out
+	}
+	ev := s.askOwner(ctx, key, d, in)
+	out.Action, out.LastError = ev.Action, ev.LastError
+	return out
+}
+
 func (s *Service) askOwner(ctx context.Context, key hub.RequestID, d hub.Dispatch, in StopInput) hub.StopEvidence {
 	timeout := stopTimeout(in.TimeoutMS)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -121,7 +135,7 @@ func (s *Service) askOwner(ctx context.Context, key hub.RequestID, d hub.Dispatc
 	if d.Local() {
 		var a hub.Attachment
 		if a, err = s.attachment(ctx, "", d.ID); err == nil {
-			ev, err = s.carryOut(ctx, a, timeout)
+			ev, err = s.carryOut(ctx, a, key, timeout)
 		}
 	} else if err = dispatch.Routed(ctx, s.Store, d); err == nil {
 		ev, err = s.Remote.Stop(ctx, d.Server.PeerID, key, d.ID, hub.PeerStop{
@@ -135,8 +149,9 @@ func (s *Service) askOwner(ctx context.Context, key hub.RequestID, d hub.Dispatc
 }
 
 // carryOut ends the exact incarnation of a fenced attachment and commits the
-// evidence. It waits for a start that is still composing to see the fence.
-func (s *Service) carryOut(ctx context.Context, a hub.Attachment, timeout time.Duration) (hub.StopEvidence, error) {
+// evidence. It waits for a start that is still composing to see the fence. What
+// was carried out for the same request is answered as it was then.
+func (s *Service) carryOut(ctx context.Context, a hub.Attachment, key hub.RequestID, timeout time.Duration) (hub.StopEvidence, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	release, err := s.hands.take(ctx, attempt{a.Home, a.Dispatch})
@@ -148,7 +163,7 @@ func (s *Service) carryOut(ctx context.Context, a hub.Attachment, timeout time.D
 		return hub.StopEvidence{}, err
 	}
 	if a.Fenced {
-		return hub.StopEvidence{Proved: true, Action: hub.ActionNone, Residuals: a.Receipt.Effects}, nil
+		return doneBefore(a, key), nil
 	}
 	w, held, err := s.heldSetup(ctx, a)
 	if err == nil && held {
@@ -166,6 +181,16 @@ func (s *Service) carryOut(ctx context.Context, a hub.Attachment, timeout time.D
 	})
 	ev.Residuals = a.Receipt.Effects
 	return ev, err
+}
+
+// doneBefore is the evidence of a stop that was carried out. Another request than
+// that has ended nothing.
+func doneBefore(a hub.Attachment, key hub.RequestID) hub.StopEvidence {
+	ev := hub.StopEvidence{Proved: true, Action: hub.ActionNone, Residuals: a.Receipt.Effects}
+	if f := a.Fence; f != nil && f.Request == key && f.Action != "" {
+		ev.Action, ev.ExitCode = f.Action, f.ExitCode
+	}
+	return ev
 }
 
 // end stops the process of an attachment, if it has or may have one.

@@ -143,7 +143,7 @@ func (s *Service) fencesOnce(ctx context.Context) (int, error) {
 			continue
 		}
 		s.Spawn(func(ctx context.Context) {
-			if _, err := s.carryOut(ctx, a, stopTimeout(0)); err != nil && ctx.Err() == nil {
+			if _, err := s.carryOut(ctx, a, a.Fence.Request, stopTimeout(0)); err != nil && ctx.Err() == nil {
 				s.Log.Error("stopping a worker", "dispatch_id", a.Dispatch, "error", err)
 			}
 		})
