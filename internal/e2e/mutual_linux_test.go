@@ -18,7 +18,8 @@ func TestHosts_ThreeServeEachOther(t *testing.T) {
 		t.Helper()
 		return *get[api.InviteResult](t, h.Caller(), append([]string{"peer", "invite"}, flags...)...).Invite.Code
 	}
-	windows.add(t, mac, invite(mac, "--mutual", "--allow-repo", root), "--allow-repo", root)
+	windows.add(t, mac, invite(mac, "--mutual", "--allow-repo", root))
+	get[api.PeerResult](t, windows.Caller(), "peer", "grant", "mac", "--verb", "start", "--allow-repo", root)
 	linux.add(t, windows, invite(windows, "--allow-repo", root), "--mutual", "--allow-repo", root)
 	mac.add(t, linux, invite(linux, "--as", "home"), "--serve", "--allow-repo", root)
 	for _, pair := range [][2]*netHost{{mac, windows}, {windows, mac}, {windows, linux}, {linux, windows}, {linux, mac}} {
@@ -30,7 +31,7 @@ func TestHosts_ThreeServeEachOther(t *testing.T) {
 	}
 	run := mac.NewRun("not served")
 	place := Pairing{Worker: linux.Hub, Root: root}.Place()
-	refused(t, run.Caller, "invalid_argument", append([]string{"worker", "start", "--task", run.Task("true")}, place...)...)
+	refused(t, run.Caller, "server_required", append([]string{"worker", "start", "--task", run.Task("true")}, place...)...)
 }
 
 // A hub that is configured for this host alone says so when it invites, and how
@@ -39,7 +40,6 @@ func TestHosts_AnInviteThatNobodyCanReach(t *testing.T) {
 	t.Parallel()
 	n := newHostNet(t)
 	home, far := n.start("mac"), n.host("windows").serve()
-	p := Pairing{Home: home.Hub, Worker: far.Hub, Root: t.TempDir()}
 	warnings := get[api.InviteResult](t, far.Caller(), "peer", "invite").Warnings
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "other hosts cannot reach this hub") {
 		t.Fatalf("the warnings are %q", warnings)
@@ -50,15 +50,17 @@ func TestHosts_AnInviteThatNobodyCanReach(t *testing.T) {
 	_, fix, _ := strings.Cut(warnings[0], "start it again: ")
 	fix, _, _ = strings.Cut(fix, " (")
 	fix = strings.ReplaceAll(fix, "HOST", far.addr)
-	if r := far.Caller().paste(fix); r.Code != 0 {
-		t.Fatalf("%q: %+v", fix, r)
+	for line := range strings.SplitSeq(fix, "; ") {
+		if r := far.CLI(strings.Fields(line)[1:]...); r.Code != 0 {
+			t.Fatalf("%q: %+v", line, r)
+		}
 	}
 	far.Stop()
 	far.Start()
 	if again := get[api.InviteResult](t, far.Caller(), "peer", "invite"); len(again.Warnings) != 0 {
 		t.Errorf("after the fix: %q", again.Warnings)
 	}
-	n.pair(home, far, "")
+	p := n.pair(home, far, "")
 	run := home.NewRun("reached")
 	run.Done(run.Work(done+"reached", p.Place()...).DispatchId)
 }
