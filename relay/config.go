@@ -19,12 +19,16 @@ type Config struct {
 	// Check judges the peer's hello before any item is sent or taken: another
 	// store than the pinned one is refused. nil accepts.
 	Check func(ctx context.Context, peer hub.PeerID, theirs wire.Hello) error
+	// Silent is told at each Look that a home of this hub does not answer; it must
+	// not block. nil: nobody is.
+	Silent func(peer hub.PeerID)
 
 	Ping  time.Duration // 15 s; a link is dead 2½ of the peer's intervals after its last frame
 	Hello time.Duration // 10 s for the hello exchange
 	Grace time.Duration // 500 ms for the goodbye of a session that ends
 	Again time.Duration // 1 s until a gap is asked for again
 	Proof time.Duration // 5 s for a sign of life after a sleep
+	Look  time.Duration // 3 s between looks for bytes of the peer
 
 	Window     int64 // 2 MiB of items in flight; at least one frame
 	Batch      int   // 256 KiB per write
@@ -46,6 +50,10 @@ func (c *Config) fill() error {
 	orDuration(&c.Grace, 500*time.Millisecond)
 	orDuration(&c.Again, time.Second)
 	orDuration(&c.Proof, 5*time.Second)
+	orDuration(&c.Look, 3*time.Second)
+	if c.Silent == nil {
+		c.Silent = func(hub.PeerID) {}
+	}
 	if c.Window == 0 {
 		c.Window = 2 << 20
 	}

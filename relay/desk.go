@@ -49,7 +49,10 @@ func (d *Desk) Serve(ctx context.Context, conn Conn, peer hub.PeerID) error {
 	v := &visit{stop: stop, over: transportOf(conn)}
 	d.enter(peer, v)
 	defer d.leave(peer, v)
-	return d.session.run(ctx, conn, hub.RoleWorker, peer, func(theirs wire.Hello) { d.arrive(peer, v, theirs.Nonce) })
+	return d.session.run(ctx, conn, hub.RoleWorker, peer, watch{
+		up:     func(theirs wire.Hello) { d.arrive(peer, v, theirs.Nonce) },
+		silent: func() { d.session.cfg.Silent(peer) },
+	})
 }
 
 func (d *Desk) enter(peer hub.PeerID, v *visit) {

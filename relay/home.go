@@ -201,8 +201,11 @@ func poke(c chan struct{}) {
 
 // pull dials, speaks, and waits, until its peer is removed or Run ends.
 func (h *Home) pull(ctx context.Context, p *pull) {
+	var next Conn
 	for ctx.Err() == nil {
-		lasted, err := h.connect(ctx, p)
+		var lasted time.Duration
+		var err error
+		lasted, next, err = h.connect(ctx, p, next)
 		if ctx.Err() != nil {
 			break
 		}
@@ -210,28 +213,63 @@ func (h *Home) pull(ctx context.Context, p *pull) {
 			p.pace.Reset()
 		}
 		h.set(p, LinkState{State: LinkDown, Stage: stageOf(err), Code: codeOf(err), LastError: err.Error()})
-		p.pace.Rest(ctx)
+		if next == nil {
+			p.pace.Rest(ctx)
+		}
+	}
+	if next != nil {
+		next.Close()
 	}
 	h.set(p, LinkState{State: LinkDown})
 }
 
-// connect is one attempt: it returns when the session has ended, with how long
-// it was up.
-func (h *Home) connect(ctx context.Context, p *pull) (time.Duration, error) {
+// connect is one attempt, on conn if there is one: it returns when the session
+// has ended, with how long it was up and with the connection that is to take its
+// place, if any.
+func (h *Home) connect(ctx context.Context, p *pull, conn Conn) (lasted time.Duration, next Conn, err error) {
 	h.change(p, func(s *LinkState) { s.State = LinkConnecting })
-	conn, err := h.cfg.Links.Open(ctx, p.peer)
-	if err != nil {
-		return 0, err
+	if conn == nil {
+		if conn, err = h.cfg.Links.Open(ctx, p.peer); err != nil {
+			return 0, nil, err
+		}
 	}
+	own, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	silent := make(chan struct{}, 1)
+	var replacing sync.WaitGroup
+	replacing.Go(func() { next = h.replace(own, end, p.peer, silent) })
 	var since time.Time
-	err = h.cfg.Session.run(ctx, conn, hub.RoleHome, p.peer, func(wire.Hello) {
+	up := func(wire.Hello) {
 		since = time.Now()
 		h.set(p, LinkState{State: LinkUp, Transport: transportOf(conn), ConnectedAt: hub.MicrosOf(since)})
-	})
-	if since.IsZero() {
-		return 0, err
 	}
-	return time.Since(since), err
+	err = h.cfg.Session.run(own, conn, hub.RoleHome, p.peer, watch{up, func() { poke(silent) }})
+	end(nil)
+	replacing.Wait()
+	if !since.IsZero() {
+		lasted = time.Since(since)
+	}
+	return lasted, next, err
+}
+
+// replace ends a session whose peer is silent once another connection to the peer
+// could be made, and returns that; nil if the session has ended before.
+func (h *Home) replace(ctx context.Context, end context.CancelCauseFunc, peer hub.PeerID, silent <-chan struct{}) Conn {
+	for {
+		select {
+		case <-silent:
+		case <-ctx.Done():
+			return nil
+		}
+		limit, cancel := context.WithTimeout(ctx, h.cfg.Session.cfg.Look)
+		conn, err := h.cfg.Links.Open(limit, peer)
+		cancel()
+		if err == nil {
+			end(errReplaced)
+			return conn
+		}
+		// The session still stands: if the peer is gone, it ends by its own clock.
+	}
 }
 
 // transportOf is what a connection says that it runs over.

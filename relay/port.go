@@ -47,7 +47,8 @@ type Importer interface {
 
 // Conn carries frames whole and in order. Reading and writing may overlap;
 // Close ends both at once. A cancelled context may close the connection. One
-// that has a method Transport() string says what it runs over.
+// that has a method Transport() string says what it runs over, one that has a
+// method Received() int64 how many bytes have come.
 type Conn = interface {
 	ReadFrame(ctx context.Context) ([]byte, error)
 	WriteFrame(ctx context.Context, frame []byte) error
@@ -55,7 +56,7 @@ type Conn = interface {
 }
 
 // Links opens an authenticated connection to a peer. Its errors say with a
-// method Stage() string how far they came.
+// method Stage() string how far they came. One that is open has heard the peer.
 type Links interface {
 	Open(ctx context.Context, peer hub.PeerID) (Conn, error)
 }

@@ -41,7 +41,9 @@ func clampInterval(ms int64) time.Duration {
 func (l *link) next(ctx context.Context, interval time.Duration) (wire.Frame, error) {
 	limit, cancel := context.WithTimeout(ctx, 2*interval+interval/2)
 	defer cancel()
+	l.reading.Store(true)
 	f, err := l.receive(limit)
+	l.reading.Store(false)
 	if err != nil && ctx.Err() == nil && errors.Is(limit.Err(), context.DeadlineExceeded) {
 		return nil, fmt.Errorf("the peer has been silent for two pings: %w", err)
 	}

@@ -320,10 +320,12 @@ func TestOneWayNetworkIsNoticedByBoth(t *testing.T) {
 			p.start()
 			eventually(t, 5*time.Second, "up", func() bool { return p.desk.Up(thePeer) })
 			p.net.Mute(first, !first)
+			p.setDown(errors.New("unreachable")) // no connection is made of one way
 			eventually(t, 45*time.Second, "both ends gave up", func() bool { return !p.desk.Up(thePeer) && p.puller.State(thePeer).State != LinkUp })
 			d := hub.NewDispatchID()
 			p.worker.enqueue(d, "meanwhile")
 			p.net.Mute(false, false)
+			p.setDown(nil)
 			eventually(t, time.Minute, "healed by itself", p.worker.settled)
 			p.worker.sameAs(t, p.home)
 			p.close()

@@ -21,6 +21,7 @@ type sender struct {
 	late         []hub.Want // backlogs that are sent beside the log
 	turn         bool       // it is the turn of what is beside the log
 	teller       *teller
+	glance       glance
 }
 
 // sendAll runs until the session fails and then says goodbye.
@@ -29,6 +30,8 @@ func (l *link) sendAll(ctx context.Context) error {
 	defer unsubscribe()
 	ping := time.NewTicker(l.cfg.Ping)
 	defer ping.Stop()
+	look := time.NewTicker(l.cfg.Look)
+	defer look.Stop()
 	s := &sender{link: l, more: true, teller: l.newTeller()}
 	defer s.teller.end()
 	if l.lacks {
@@ -42,7 +45,7 @@ func (l *link) sendAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.wait(ctx, busy, wake, ping.C); err != nil {
+		if err := s.wait(ctx, busy, wake, ping.C, look.C); err != nil {
 			return err
 		}
 	}
@@ -70,7 +73,7 @@ func (s *sender) step(ctx context.Context) (busy bool, err error) {
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // wait blocks until something happens; when busy it only looks.
-func (s *sender) wait(ctx context.Context, busy bool, wake <-chan struct{}, ping <-chan time.Time) error {
+func (s *sender) wait(ctx context.Context, busy bool, wake <-chan struct{}, ping, look <-chan time.Time) error {
 	var now <-chan struct{}
 	var again <-chan time.Time
 	switch {
@@ -91,6 +94,8 @@ func (s *sender) wait(ctx context.Context, busy bool, wake <-chan struct{}, ping
 		s.teller.more = true
 	case <-ping:
 		return s.ping(ctx)
+	case <-look:
+		return s.look(ctx)
 	case <-s.doubt.raised:
 		s.doubt.begin(s.cfg.Proof)
 		return s.ping(ctx)

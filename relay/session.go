@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -33,11 +34,18 @@ func NewSession(cfg Config) (*Session, error) {
 // sends to_worker items and imports to_home ones. It closes conn. The cause of
 // ctx is told to the peer.
 func (s *Session) Run(ctx context.Context, conn Conn, role hub.Role, peer hub.PeerID) error {
-	return s.run(ctx, conn, role, peer, func(wire.Hello) {})
+	return s.run(ctx, conn, role, peer, watch{func(wire.Hello) {}, func() {}})
 }
 
-func (s *Session) run(ctx context.Context, conn Conn, role hub.Role, peer hub.PeerID, up func(wire.Hello)) error {
+// watch is what the keeper of a session is told; neither may block.
+type watch struct {
+	up     func(theirs wire.Hello)
+	silent func() // at each look at a peer that does not answer
+}
+
+func (s *Session) run(ctx context.Context, conn Conn, role hub.Role, peer hub.PeerID, w watch) error {
 	l := newLink(&s.cfg, conn, peer)
+	l.silent = w.silent
 	switch role {
 	case hub.RoleHome:
 		l.send, l.recv = hub.ToWorker, hub.ToHome
@@ -53,7 +61,7 @@ func (s *Session) run(ctx context.Context, conn Conn, role hub.Role, peer hub.Pe
 		return err
 	}
 	defer s.enter(l)()
-	up(theirs)
+	w.up(theirs)
 	return l.run(ctx)
 }
 
@@ -79,6 +87,8 @@ type link struct {
 	lacks    bool            // the peer has lost what it acknowledged; read after greet
 	refused  refused         // applier only
 	doubt    *doubt          // whether the connection has survived a sleep
+	silent   func()          // sender only
+	reading  atomic.Bool     // the reader waits for the network
 	presence bool            // both sides speak of workers; set by greet
 	heard    int64           // the last presence frame; reader only
 

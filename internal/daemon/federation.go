@@ -74,7 +74,7 @@ func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, non
 		return nil, err
 	}
 	session, err := relay.NewSession(relay.Config{
-		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce, Presence: says,
+		Source: src, Importer: importer{src.Service, meter}, Feed: feed{bus}, Nonce: nonce, Presence: says, Silent: f.parker.RenewAt,
 		Check: func(ctx context.Context, id hub.PeerID, theirs wire.Hello) error {
 			if err := noted(ctx, peers, id, peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch)); err != nil {
 				return err

@@ -240,6 +240,20 @@ func TestAcceptance_F13_MisplacedStartsAreRefused(t *testing.T) {
 	}
 }
 
+// A hub on loopback says so when it invites, and what to do about it.
+func TestPeer_AnInviteOfALoopbackHubWarns(t *testing.T) {
+	t.Parallel()
+	h := StartHub(t, "mac")
+	warnings := get[api.InviteResult](t, h.Caller(), "peer", "invite").Warnings
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "wavehub config set listen ") || !strings.Contains(warnings[0], "wavehub serve --listen ") {
+		t.Errorf("the warnings are %q", warnings)
+	}
+	elsewhere := StartHub(t, "linux", withConfig("advertise: ['linux.example:7443']\n"))
+	if warnings := get[api.InviteResult](t, elsewhere.Caller(), "peer", "invite").Warnings; len(warnings) != 0 {
+		t.Errorf("a hub that others reach by a name warns: %q", warnings)
+	}
+}
+
 func TestAcceptance_F11_CodesAreUsedOnce(t *testing.T) {
 	t.Parallel()
 	home, worker := StartHub(t, "home"), StartHub(t, "worker")

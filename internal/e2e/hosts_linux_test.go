@@ -147,7 +147,7 @@ func TestHosts_APeerMovesToAnotherAddress(t *testing.T) {
 	w := run.heldWorker(t, far.Hub, p.Place()...)
 	p.awaitUp(t)
 	before := *p.linkOf(t).Link.ConnectedAt
-	far.move(far.Name, 3)
+	far.move(3)
 	home.resolves("windows.test", far.addr)
 	w.queue(t, 0, 2)
 	eventually(t, "there is another link", deadLink+redialled, func() bool {

@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/id"
-	"github.com/wavehub/wavehub/internal/store"
 	"github.com/wavehub/wavehub/openapi/api"
 )
 
@@ -209,35 +207,25 @@ func TestAcceptance_ProxyGrants(t *testing.T) {
 	t.Parallel()
 	x := newProxying(t)
 	c := x.Home.Caller()
+	grant := func(args ...string) {
+		t.Helper()
+		get[api.PeerResult](t, x.Worker.Caller(), append([]string{"peer", "grant", "home"}, args...)...)
+	}
 	made := get[api.TerminalReceipt](t, c, through("terminal", "create", "--dir", x.repo, "--command", "read -r _")...).Terminal.TerminalId
-	x.Worker.rewrite("home", func(p *hub.Peer) { p.Grants.Repos = []string{x.secret} })
+	grant("--allow-repo", x.secret)
 	refused(t, c, "terminal_not_found", through("terminal", "read", made)...)
 	if repos := get[api.RepoPage](t, c, through("repo", "list")...).Repos; len(repos) != 1 || repos[0].Name != "secret" {
 		t.Errorf("after the change: %+v", repos)
 	}
-	x.Worker.rewrite("home", func(p *hub.Peer) { p.Grants.Verbs = []string{hub.GrantStart, hub.GrantRead} })
+	grant("--verb", "start", "--verb", "read")
 	refused(t, c, "out_of_scope", through("repo", "list")...)
-	x.Worker.rewrite("home", func(p *hub.Peer) { p.State = hub.PeerRemoved })
+	grant("--verb", "proxy", "--allow-repo", x.repo)
+	get[api.TerminalScreen](t, c, through("terminal", "read", made)...) // what was only hidden is back
+	get[api.PeerResult](t, x.Worker.Caller(), "peer", "remove", "home")
 	refused(t, c, "peer_revoked", through("repo", "list")...)
-	x.Home.rewrite("worker", func(p *hub.Peer) { p.State = hub.PeerRevoked })
-	refused(t, c, "peer_revoked", through("repo", "list")...)
-	x.Home.rewrite("worker", func(p *hub.Peer) { p.State = hub.PeerRemoved })
+	removed := get[api.PeerResult](t, c, "peer", "remove", "worker").Peer
 	refused(t, c, "peer_not_found", through("repo", "list")...)
-}
-
-// rewrite changes the record of a peer while the hub is down.
-func (h *Hub) rewrite(peer string, change func(*hub.Peer)) {
-	h.t.Helper()
-	h.Stop()
-	h.edit(func(tx store.Tx) error {
-		p, err := tx.PeerByName(peer)
-		if err != nil {
-			return err
-		}
-		change(&p)
-		return tx.SavePeer(p)
-	})
-	h.Start()
+	refused(t, c, "peer_revoked", "--hub", removed.PeerId, "repo", "list")
 }
 
 // TestAcceptance_ProxyLosesAnAnswer: a mutation whose answer is lost is unknown;

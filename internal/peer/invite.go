@@ -158,5 +158,7 @@ func loopbackWarning(addresses []string) []string {
 			return nil
 		}
 	}
-	return []string{"this hub listens on loopback only, so other hosts cannot reach it; start it again with: wavehub serve --listen 0.0.0.0:7443 --advertise HOST:7443"}
+	return []string{"other hosts cannot reach this hub: its addresses are loopback only. Give it others and start it again: " +
+		"wavehub config set listen 0.0.0.0:7443; wavehub config set advertise HOST:7443 " +
+		"(once only: wavehub serve --listen 0.0.0.0:7443 --advertise HOST:7443)"}
 }

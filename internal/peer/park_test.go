@@ -290,6 +290,7 @@ func TestCutRestartedAndSilentStreamsHeal(t *testing.T) {
 		"the worker's process": func() { n.stop(); n.park() },
 		"the home drops them":  func() { n.lot.Renew() },
 		"the worker renews":    func() { n.parker.Renew() },
+		"the home is silent":   func() { n.parker.RenewAt(n.atWorker) },
 		"silence": func() {
 			n.proxy.Mute(true)
 			n.eventually("both sides know", func() bool { return n.lot.Count(n.atHome) == 0 && n.parker.State(n.atWorker).Parked == 0 })

@@ -170,10 +170,24 @@ func (k *Parker) Renew() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, h := range k.homes {
-		for _, s := range h.spots {
-			s.pace.Kick()
-			s.renew(errRenewed)
-		}
+		h.renew()
+	}
+}
+
+// RenewAt replaces the streams that are parked at one home, and begins those
+// attempts anew that are under way: for a home that does not answer.
+func (k *Parker) RenewAt(peer hub.PeerID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if h, ok := k.homes[peer]; ok {
+		h.renew()
+	}
+}
+
+func (h *parking) renew() {
+	for _, s := range h.spots {
+		s.pace.Kick()
+		s.renew(errRenewed)
 	}
 }
 

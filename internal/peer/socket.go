@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -74,11 +75,12 @@ type Conn = interface {
 type frames struct {
 	ws   *websocket.Conn
 	over string
+	came *atomic.Int64 // bytes of messages
 }
 
 func newFrames(ws *websocket.Conn, over string) frames {
 	ws.SetReadLimit(maxFrame)
-	return frames{ws, over}
+	return frames{ws, over, &atomic.Int64{}}
 }
 
 // Transport is what the socket runs over.
@@ -86,7 +88,7 @@ func (f frames) Transport() string { return f.over }
 
 // ReadFrame returns the next frame; a larger one ends the connection.
 func (f frames) ReadFrame(ctx context.Context) ([]byte, error) {
-	kind, raw, err := f.ws.Read(ctx)
+	kind, raw, err := f.read(ctx)
 	switch {
 	case websocket.CloseStatus(err) == websocket.StatusNormalClosure:
 		return nil, io.EOF
@@ -95,6 +97,27 @@ func (f frames) ReadFrame(ctx context.Context) ([]byte, error) {
 	}
 	return raw, err
 }
+
+func (f frames) read(ctx context.Context) (websocket.MessageType, []byte, error) {
+	kind, r, err := f.ws.Reader(ctx)
+	if err != nil {
+		return kind, nil, err
+	}
+	raw, err := io.ReadAll(io.TeeReader(r, tally{f.came}))
+	return kind, raw, err
+}
+
+// tally counts what is written to it.
+type tally struct{ n *atomic.Int64 }
+
+// Write counts p.
+func (t tally) Write(p []byte) (int, error) {
+	t.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// Received counts the bytes of messages that have come, whole or not.
+func (f frames) Received() int64 { return f.came.Load() }
 
 // WriteFrame sends one frame within ten seconds: a slow reader is cut off.
 func (f frames) WriteFrame(ctx context.Context, frame []byte) error {
