@@ -53,10 +53,13 @@ type Home struct {
 
 	mu    sync.Mutex
 	pulls map[hub.PeerID]*pull // guarded by mu
+	last  map[hub.PeerID]*pull // the last that was started of each and runs; guarded by mu
 }
 
-// pull is one peer; state, running and stop are guarded by Home.mu.
+// pull is one peer; state, running and stop are guarded by Home.mu. ended is closed
+// when it has told of its last state.
 type pull struct {
+	ended   chan struct{}
 	peer    hub.PeerID
 	pace    *backoff.Pace
 	state   LinkState
@@ -75,7 +78,7 @@ func NewHome(cfg HomeConfig) (*Home, error) {
 	orDuration(&cfg.BackoffMin, 500*time.Millisecond)
 	orDuration(&cfg.BackoffMax, 30*time.Second)
 	orDuration(&cfg.Steady, 10*time.Second)
-	return &Home{cfg: cfg, changed: make(chan struct{}, 1), pulls: map[hub.PeerID]*pull{}}, nil
+	return &Home{cfg: cfg, changed: make(chan struct{}, 1), pulls: map[hub.PeerID]*pull{}, last: map[hub.PeerID]*pull{}}, nil
 }
 
 // Run keeps the links until ctx ends; it returns when all have ended. It is
@@ -102,10 +105,24 @@ func (h *Home) start(ctx context.Context, wg *sync.WaitGroup) {
 		}
 		own, stop := context.WithCancelCause(ctx)
 		p.running, p.stop = true, stop
+		before := h.last[p.peer]
+		h.last[p.peer] = p
 		wg.Go(func() {
 			defer stop(nil)
+			defer h.over(p)
+			if before != nil {
+				<-before.ended // it was removed: it ends soon, and what it tells comes first
+			}
 			h.pull(own, p)
 		})
+	}
+}
+
+func (h *Home) over(p *pull) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if close(p.ended); h.last[p.peer] == p {
+		delete(h.last, p.peer)
 	}
 }
 
@@ -115,7 +132,7 @@ func (h *Home) Add(peer hub.PeerID) {
 	_, known := h.pulls[peer]
 	if !known {
 		h.pulls[peer] = &pull{
-			peer: peer, pace: backoff.New(h.cfg.BackoffMin, h.cfg.BackoffMax), stop: func(error) {}, state: LinkState{State: LinkConnecting},
+			ended: make(chan struct{}), peer: peer, pace: backoff.New(h.cfg.BackoffMin, h.cfg.BackoffMax), stop: func(error) {}, state: LinkState{State: LinkConnecting},
 		}
 	}
 	h.mu.Unlock()

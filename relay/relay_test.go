@@ -638,3 +638,59 @@ func TestConfigIsValidated(t *testing.T) {
 		t.Error("a mutual role passes")
 	}
 }
+
+// slow is links whose connections take their time to fail.
+type slow struct {
+	opened chan struct{} // told of each Open
+	leave  chan struct{} // closed to let them return
+}
+
+func (s slow) Open(ctx context.Context, _ hub.PeerID) (Conn, error) {
+	s.opened <- struct{}{}
+	<-ctx.Done()
+	<-s.leave
+	return nil, ctx.Err()
+}
+
+// TestAPeerThatIsKeptAgainTellsInOrder: its former link has told of its end before
+// the next one begins.
+func TestAPeerThatIsKeptAgainTellsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		session, err := NewSession(newModel("store-home").config("nonce"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		links := slow{make(chan struct{}, 2), make(chan struct{})}
+		told := make(chan string, 10)
+		h, err := NewHome(HomeConfig{Session: session, Links: links, Changed: func(_ hub.PeerID, s LinkState) { told <- s.State }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- h.Run(ctx) }()
+		h.Add(thePeer)
+		<-links.opened
+		h.Remove(thePeer)
+		h.Add(thePeer)
+		synctest.Wait()
+		if len(links.opened) != 0 || len(told) != 1 {
+			t.Errorf("%d connections are opened beside the former one, %d states told", len(links.opened), len(told))
+		}
+		close(links.leave)
+		<-links.opened
+		synctest.Wait()
+		for _, want := range []string{LinkConnecting, LinkDown, LinkConnecting} {
+			if got := <-told; got != want {
+				t.Errorf("told of %s, want %s", got, want)
+			}
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if len(h.last) != 0 {
+			t.Errorf("%d pulls are held", len(h.last))
+		}
+	})
+}
