@@ -51,8 +51,9 @@ type Home struct {
 	cfg     HomeConfig
 	changed chan struct{} // holds one wake-up of Run
 
-	mu    sync.Mutex
-	pulls map[hub.PeerID]*pull // guarded by mu
+	mu      sync.Mutex
+	pulls   map[hub.PeerID]*pull // guarded by mu
+	leaving map[hub.PeerID]*pull // those removed whose goroutines have not ended; guarded by mu
 }
 
 // pull is one peer; state, running and stop are guarded by Home.mu.
@@ -62,6 +63,8 @@ type pull struct {
 	state   LinkState
 	running bool
 	stop    context.CancelCauseFunc
+	before  *pull         // of the same peer, removed: this one begins when it has ended
+	ended   chan struct{} // closed by the goroutine
 }
 
 // NewHome validates cfg; it starts nothing.
@@ -75,7 +78,7 @@ func NewHome(cfg HomeConfig) (*Home, error) {
 	orDuration(&cfg.BackoffMin, 500*time.Millisecond)
 	orDuration(&cfg.BackoffMax, 30*time.Second)
 	orDuration(&cfg.Steady, 10*time.Second)
-	return &Home{cfg: cfg, changed: make(chan struct{}, 1), pulls: map[hub.PeerID]*pull{}}, nil
+	return &Home{cfg: cfg, changed: make(chan struct{}, 1), pulls: map[hub.PeerID]*pull{}, leaving: map[hub.PeerID]*pull{}}, nil
 }
 
 // Run keeps the links until ctx ends; it returns when all have ended. It is
@@ -103,10 +106,25 @@ func (h *Home) start(ctx context.Context, wg *sync.WaitGroup) {
 		own, stop := context.WithCancelCause(ctx)
 		p.running, p.stop = true, stop
 		wg.Go(func() {
+			defer h.left(p)
 			defer stop(nil)
+			if p.before != nil {
+				<-p.before.ended
+				p.before = nil
+			}
 			h.pull(own, p)
 		})
 	}
+}
+
+// left notes that the goroutine of a pull has ended.
+func (h *Home) left(p *pull) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leaving[p.peer] == p {
+		delete(h.leaving, p.peer)
+	}
+	close(p.ended)
 }
 
 // Add begins to keep a link to the peer; one that is kept is kicked.
@@ -116,6 +134,7 @@ func (h *Home) Add(peer hub.PeerID) {
 	if !known {
 		h.pulls[peer] = &pull{
 			peer: peer, pace: backoff.New(h.cfg.BackoffMin, h.cfg.BackoffMax), stop: func(error) {}, state: LinkState{State: LinkConnecting},
+			before: h.leaving[peer], ended: make(chan struct{}),
 		}
 	}
 	h.mu.Unlock()
@@ -132,6 +151,9 @@ func (h *Home) Remove(peer hub.PeerID) {
 	h.mu.Lock()
 	p, ok := h.pulls[peer]
 	delete(h.pulls, peer)
+	if ok && p.running {
+		h.leaving[peer] = p
+	}
 	h.mu.Unlock()
 	if ok {
 		h.stopOf(p)(errRevoked)
