@@ -51,20 +51,21 @@ type Home struct {
 	cfg     HomeConfig
 	changed chan struct{} // holds one wake-up of Run
 
-	mu    sync.Mutex
-	pulls map[hub.PeerID]*pull // guarded by mu
-	last  map[hub.PeerID]*pull // the last that was started of each and runs; guarded by mu
+	mu      sync.Mutex
+	pulls   map[hub.PeerID]*pull // guarded by mu
+	leaving map[hub.PeerID]*pull // those removed whose goroutines have not ended; guarded by mu
 }
 
 // pull is one peer; state, running and stop are guarded by Home.mu. ended is closed
 // when it has told of its last state.
 type pull struct {
-	ended   chan struct{}
 	peer    hub.PeerID
 	pace    *backoff.Pace
 	state   LinkState
 	running bool
 	stop    context.CancelCauseFunc
+	before  *pull         // of the same peer, removed: this one begins when it has ended
+	ended   chan struct{} // closed by the goroutine
 }
 
 // NewHome validates cfg; it starts nothing.
@@ -78,7 +79,7 @@ func NewHome(cfg HomeConfig) (*Home, error) {
 	orDuration(&cfg.BackoffMin, 500*time.Millisecond)
 	orDuration(&cfg.BackoffMax, 30*time.Second)
 	orDuration(&cfg.Steady, 10*time.Second)
-	return &Home{cfg: cfg, changed: make(chan struct{}, 1), pulls: map[hub.PeerID]*pull{}, last: map[hub.PeerID]*pull{}}, nil
+	return &Home{cfg: cfg, changed: make(chan struct{}, 1), pulls: map[hub.PeerID]*pull{}, leaving: map[hub.PeerID]*pull{}}, nil
 }
 
 // Run keeps the links until ctx ends; it returns when all have ended. It is
@@ -105,25 +106,26 @@ func (h *Home) start(ctx context.Context, wg *sync.WaitGroup) {
 		}
 		own, stop := context.WithCancelCause(ctx)
 		p.running, p.stop = true, stop
-		before := h.last[p.peer]
-		h.last[p.peer] = p
 		wg.Go(func() {
+			defer h.left(p)
 			defer stop(nil)
-			defer h.over(p)
-			if before != nil {
-				<-before.ended // it was removed: it ends soon, and what it tells comes first
+			if p.before != nil {
+				<-p.before.ended
+				p.before = nil
 			}
 			h.pull(own, p)
 		})
 	}
 }
 
-func (h *Home) over(p *pull) {
+// left notes that the goroutine of a pull has ended.
+func (h *Home) left(p *pull) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if close(p.ended); h.last[p.peer] == p {
-		delete(h.last, p.peer)
+	if h.leaving[p.peer] == p {
+		delete(h.leaving, p.peer)
 	}
+	close(p.ended)
 }
 
 // Add begins to keep a link to the peer; one that is kept is kicked.
@@ -132,7 +134,8 @@ func (h *Home) Add(peer hub.PeerID) {
 	_, known := h.pulls[peer]
 	if !known {
 		h.pulls[peer] = &pull{
-			ended: make(chan struct{}), peer: peer, pace: backoff.New(h.cfg.BackoffMin, h.cfg.BackoffMax), stop: func(error) {}, state: LinkState{State: LinkConnecting},
+			peer: peer, pace: backoff.New(h.cfg.BackoffMin, h.cfg.BackoffMax), stop: func(error) {}, state: LinkState{State: LinkConnecting},
+			before: h.leaving[peer], ended: make(chan struct{}),
 		}
 	}
 	h.mu.Unlock()
@@ -149,6 +152,9 @@ func (h *Home) Remove(peer hub.PeerID) {
 	h.mu.Lock()
 	p, ok := h.pulls[peer]
 	delete(h.pulls, peer)
+	if ok && p.running {
+		h.leaving[peer] = p
+	}
 	h.mu.Unlock()
 	if ok {
 		h.stopOf(p)(errRevoked)

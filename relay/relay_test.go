@@ -689,8 +689,8 @@ func TestAPeerThatIsKeptAgainTellsInOrder(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if len(h.last) != 0 {
-			t.Errorf("%d pulls are held", len(h.last))
+		if len(h.leaving) != 0 {
+			t.Errorf("%d pulls are held", len(h.leaving))
 		}
 	})
 }

@@ -79,8 +79,8 @@ func newFederation(peers *peer.Service, src source, bus *signal.Bus, h home, non
 			if err := noted(ctx, peers, id, peers.SawStore(ctx, id, theirs.StoreID, theirs.Epoch)); err != nil {
 				return err
 			}
-			if ahead := theirs.Feed.Epoch - src.epoch; theirs.Feed.StoreID == src.id && 0 < ahead && ahead <= maxEpochsAhead {
-				return src.SeenEpoch(ctx, theirs.Feed.Epoch)
+			if ahead := theirs.Feed.Seen - src.epoch; theirs.Feed.StoreID == src.id && 0 < ahead && ahead <= maxEpochsAhead {
+				return src.SeenEpoch(ctx, theirs.Feed.Seen)
 			}
 			return nil
 		},

@@ -82,6 +82,9 @@ type FeedState struct {
 	Epoch    int64
 	Position int64
 	Items    int64
+	// Seen is the highest epoch of the store that the receiver has met. The store
+	// keeps it: who sets the other fields need not.
+	Seen int64
 }
 
 // LogState is what a source says of its log for one receiver.

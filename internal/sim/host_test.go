@@ -192,8 +192,8 @@ func (h *host) check(p *process) func(context.Context, hub.PeerID, wire.Hello) e
 			x.StoreEpoch = theirs.Epoch
 			return tx.SavePeer(x)
 		})
-		if err == nil && theirs.Feed.StoreID == p.id && theirs.Feed.Epoch > p.epoch {
-			err = p.dispatch.SeenEpoch(ctx, theirs.Feed.Epoch)
+		if err == nil && theirs.Feed.StoreID == p.id && theirs.Feed.Seen > p.epoch {
+			err = p.dispatch.SeenEpoch(ctx, theirs.Feed.Seen)
 		}
 		return err
 	}

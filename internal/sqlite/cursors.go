@@ -26,10 +26,10 @@ const (
 	putMark    = `INSERT INTO relay_marks (cursor, seq, dispatch, item, sum) VALUES (` + cursorRow + `, ?, ?, ?, ?)
 		ON CONFLICT (cursor, seq) DO NOTHING`
 
-	feedQuery = `SELECT store_id, store_epoch, position, items FROM feed_states WHERE peer = ? AND direction = ?`
-	setFeed   = `INSERT INTO feed_states (peer, direction, store_id, store_epoch, position, items) VALUES (?, ?, ?, ?, ?, ?)
+	feedQuery = `SELECT store_id, store_epoch, position, items, seen FROM feed_states WHERE peer = ? AND direction = ?`
+	setFeed   = `INSERT INTO feed_states (peer, direction, store_id, store_epoch, position, items, seen) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?4)
 		ON CONFLICT (peer, direction) DO UPDATE
-		SET store_id = excluded.store_id, store_epoch = excluded.store_epoch, position = excluded.position, items = excluded.items`
+		SET seen = CASE store_id WHEN excluded.store_id THEN MAX(seen, excluded.seen) ELSE excluded.seen END, store_id = excluded.store_id, store_epoch = excluded.store_epoch, position = excluded.position, items = excluded.items`
 )
 
 func scanCursor(s scanner, c *store.Cursor) error { return s.Scan(&c.Seq, &c.Known, &c.Pos, &c.Parked) }
@@ -100,7 +100,7 @@ func (q querier) Marked(d hub.DispatchID, id hub.MessageID) (bool, error) {
 // Feed implements store.RelayReader.
 func (q querier) Feed(peer hub.PeerID, dir hub.Direction) (hub.FeedState, error) {
 	f, _, err := one(q, func(s scanner, f *hub.FeedState) error {
-		return s.Scan(&f.StoreID, &f.Epoch, &f.Position, &f.Items)
+		return s.Scan(&f.StoreID, &f.Epoch, &f.Position, &f.Items, &f.Seen)
 	}, feedQuery, peer, dir)
 	return f, wrap(err, "reading the feed of %s", peer)
 }

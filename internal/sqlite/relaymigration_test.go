@@ -52,10 +52,15 @@ func TestRelayCountsAreMadeOfWhatIsThere(t *testing.T) {
 		log, err2 := rx.Log("p", hub.ToHome)
 		feed, err3 := rx.Feed("p", hub.ToHome)
 		cur, err4 := rx.Cursor(store.CursorKey{Lineage: "l", StoreID: "s", Epoch: 1, Dispatch: "a"})
-		if items != 1 || bytes != 4 || log.Acked != 3 || log.Items != 2 || log.End != 4 || feed.Items != 6 || cur != (store.Cursor{Seq: 4, Known: 4}) {
+		if items != 1 || bytes != 4 || log.Acked != 3 || log.Items != 2 || log.End != 4 || feed.Items != 6 || cur != (store.Cursor{Seq: 4, Known: 4, Pos: 9}) {
 			t.Errorf("%d items, %d bytes, %+v, %+v, %+v", items, bytes, log, feed, cur)
 		}
-		for _, err := range []error{err1, err2, err3, err4} {
+		// A source that is found to end before that has lost some of it.
+		lost, _, err5 := rx.CursorsFrom(store.SourceKey{Lineage: "l", StoreID: "s", Epoch: 1}, 8, 0, 10)
+		if len(lost) != 2 {
+			t.Errorf("lost to a source that is behind: %+v", lost)
+		}
+		for _, err := range []error{err1, err2, err3, err4, err5} {
 			if err != nil {
 				return err
 			}

@@ -96,11 +96,14 @@ func cursors(f *fixture) {
 	f.placed(k, seven)
 	f.marks(k, other)
 
-	a, b := hub.FeedState{StoreID: "s", Epoch: 1, Position: 9, Items: 3}, hub.FeedState{StoreID: "s2", Epoch: 2, Position: 4}
+	a, b := hub.FeedState{StoreID: "s", Epoch: 1, Position: 9, Items: 3, Seen: 1}, hub.FeedState{StoreID: "s2", Epoch: 5, Position: 4, Seen: 5}
 	f.update(func(tx store.Tx) error { return tx.SetFeed("p", hub.ToHome, a) })
 	f.view(func(rx store.Rx) error {
 		return first(same(f, a)(rx.Feed("p", hub.ToHome)), same(f, hub.FeedState{})(rx.Feed("p", hub.ToWorker)))
 	})
+	f.update(func(tx store.Tx) error { return tx.SetFeed("p", hub.ToHome, b) })
+	f.view(func(rx store.Rx) error { return same(f, b)(rx.Feed("p", hub.ToHome)) })
+	b.Epoch, b.Position = 3, 0 // its files were put back; what was seen stays
 	f.update(func(tx store.Tx) error { return tx.SetFeed("p", hub.ToHome, b) })
 	f.view(func(rx store.Rx) error { return same(f, b)(rx.Feed("p", hub.ToHome)) })
 }

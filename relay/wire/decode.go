@@ -209,7 +209,7 @@ func word[T ~string](r *reader, words []T, code byte) T {
 func (r *reader) hello() Hello {
 	return Hello{
 		StoreID: r.text(), Epoch: r.number(), Nonce: r.text(), Contract: r.text(),
-		Feed:   hub.FeedState{StoreID: r.text(), Epoch: r.number(), Position: r.number(), Items: r.number()},
+		Feed:   hub.FeedState{StoreID: r.text(), Epoch: r.number(), Position: r.number(), Items: r.number(), Seen: r.number()},
 		Next:   list(r, wantLeast, MaxWants, (*reader).want),
 		Credit: r.number(),
 		Begin:  r.number(), End: r.number(), Swept: r.number(), Acked: r.number(),

@@ -119,6 +119,7 @@ func (f Hello) put(w *writer) {
 	w.number(f.Feed.Epoch)
 	w.number(f.Feed.Position)
 	w.number(f.Feed.Items)
+	w.number(f.Feed.Seen)
 	putList(w, f.Next, MaxWants, putWant)
 	w.number(f.Credit)
 	w.number(f.Begin)

@@ -20,7 +20,7 @@ const oneID hub.DispatchID = "dispatch_00000000000000000000000001"
 func samples() []Frame {
 	return []Frame{
 		Hello{StoreID: "s", Epoch: 2, Nonce: "n", Contract: hub.ContractFederation, Credit: 1 << 20,
-			Feed: hub.FeedState{StoreID: "t", Epoch: 1, Position: 9, Items: 8}, Next: []hub.Want{{Dispatch: "dispatch_a", Seq: 3}}, Begin: 4, End: 7, Swept: 2, Acked: 6, Features: []string{hub.FeaturePresence}},
+			Feed: hub.FeedState{StoreID: "t", Epoch: 1, Position: 9, Items: 8, Seen: 2}, Next: []hub.Want{{Dispatch: "dispatch_a", Seq: 3}}, Begin: 4, End: 7, Swept: 2, Acked: 6, Features: []string{hub.FeaturePresence}},
 		Items{[]hub.Item{
 			{Pos: 1, Seq: 1, Dispatch: "dispatch_a", ID: "msg_a", Kind: hub.ItemMessage, Payload: []byte(`{"a":1}`)},
 			{Pos: 2, Seq: 1, Dispatch: "dispatch_b", ID: "msg_b", Kind: hub.ItemExit, Payload: []byte{}},

@@ -33,10 +33,16 @@ UPDATE relay_feeds SET
 ALTER TABLE relay_cursors ADD COLUMN known INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE relay_cursors ADD COLUMN pos INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE relay_cursors ADD COLUMN parked TEXT NOT NULL DEFAULT '';
-UPDATE relay_cursors SET known = seq;
+-- Of what was imported before, the place is at most where its source's log was.
+UPDATE relay_cursors SET known = seq,
+    pos = (SELECT COALESCE(MAX(f.position), 0) FROM peers p CROSS JOIN feed_states f
+        WHERE p.lineage = relay_cursors.lineage AND f.peer = p.id AND f.store_id = relay_cursors.store_id AND f.store_epoch = relay_cursors.store_epoch);
 CREATE INDEX relay_cursors_parked ON relay_cursors (lineage, store_id, store_epoch) WHERE parked <> '';
 
--- items counts what was imported of the epoch.
+-- items counts what was imported of the epoch; seen is the highest epoch of the
+-- store that was met, also while the source is one that was put back to before it.
+ALTER TABLE feed_states ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
+UPDATE feed_states SET seen = store_epoch;
 ALTER TABLE feed_states ADD COLUMN items INTEGER NOT NULL DEFAULT 0;
 UPDATE feed_states SET items = (SELECT COALESCE(SUM(c.seq), 0) FROM peers p CROSS JOIN relay_cursors c
     WHERE p.id = feed_states.peer AND c.lineage = p.lineage AND c.store_id = feed_states.store_id AND c.store_epoch = feed_states.store_epoch);
