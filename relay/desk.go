@@ -16,7 +16,8 @@ type Desk struct {
 	session *Session
 
 	mu     sync.Mutex
-	visits int64                              // guarded by mu
+	visits int64 // guarded by mu
+	twins  processes
 	live   map[hub.PeerID]map[*visit]struct{} // guarded by mu
 }
 
@@ -41,8 +42,9 @@ func NewDesk(s *Session) (*Desk, error) {
 var errReplaced = hub.Errorf(hub.CodePreconditionFailed, "a newer connection of the same process took over")
 
 // Serve runs the worker's side of conn until it ends and returns why. A new
-// session of the same peer ends the older one: of the same process quietly, of
-// another process with peer_duplicate.
+// session of the same process ends the older one quietly. Of two processes of one
+// store the one that was met first ends with peer_duplicate, however often it
+// comes back while the other is connected.
 func (d *Desk) Serve(ctx context.Context, conn Conn, peer hub.PeerID) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -79,24 +81,24 @@ func (d *Desk) arrive(peer hub.PeerID, v *visit, nonce string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	v.nonce, v.up, v.since = nonce, true, hub.MicrosOf(time.Now())
+	d.twins.hear(peer, nonce)
 	for other := range d.live[peer] {
 		if other != v && other.up {
-			yield(v, other)
+			d.yield(peer, v, other)
 		}
 	}
 }
 
-// yield ends the older of two live connections.
-func yield(a, b *visit) {
-	older := a
-	if b.n < a.n {
+// yield ends one of two live connections.
+func (d *Desk) yield(peer hub.PeerID, a, b *visit) {
+	older, why := a, error(errReplaced)
+	if a.nonce == b.nonce && b.n < a.n || a.nonce != b.nonce && d.twins.before(peer, b.nonce, a.nonce) {
 		older = b
 	}
-	if a.nonce == b.nonce {
-		older.stop(errReplaced)
-		return
+	if a.nonce != b.nonce {
+		why = errTwin
 	}
-	older.stop(hub.Errorf(hub.CodePeerDuplicate, "another process of the same store connected"))
+	older.stop(why)
 }
 
 // Drop ends the peer's sessions at once, with a goodbye that says it is
@@ -104,6 +106,7 @@ func yield(a, b *visit) {
 func (d *Desk) Drop(peer hub.PeerID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.twins.forget(peer)
 	for v := range d.live[peer] {
 		v.stop(errRevoked)
 	}

@@ -46,6 +46,9 @@ func codeOf(err error) hub.Code {
 	if Revoked(err) {
 		return hub.CodePeerRevoked
 	}
+	if gone, ok := errors.AsType[*PeerGone](err); ok && gone.Code == string(hub.CodePeerDuplicate) {
+		return hub.CodePeerDuplicate
+	}
 	return hub.CodeOf(err)
 }
 
@@ -84,6 +87,8 @@ func goodbyeFor(err error) wire.Goodbye {
 	switch {
 	case errors.As(err, &proto):
 		return wire.Goodbye{Code: "protocol", Text: proto.Text}
+	case errors.Is(err, errTwin):
+		return wire.Goodbye{Code: string(errTwin.Code), Text: errTwin.Message}
 	case errors.As(err, &e):
 		return wire.Goodbye{Code: string(e.Code), Text: e.Code.Info().Title}
 	case errors.Is(err, context.Canceled):

@@ -50,6 +50,7 @@ type HomeConfig struct {
 type Home struct {
 	cfg     HomeConfig
 	changed chan struct{} // holds one wake-up of Run
+	twins   processes
 
 	mu      sync.Mutex
 	pulls   map[hub.PeerID]*pull // guarded by mu
@@ -152,6 +153,7 @@ func (h *Home) Remove(peer hub.PeerID) {
 	h.mu.Lock()
 	p, ok := h.pulls[peer]
 	delete(h.pulls, peer)
+	h.twins.forget(peer)
 	if ok && p.running {
 		h.leaving[peer] = p
 	}
@@ -262,7 +264,14 @@ func (h *Home) connect(ctx context.Context, p *pull, conn Conn) (lasted time.Dur
 	var replacing sync.WaitGroup
 	replacing.Go(func() { next = h.replace(own, end, p.peer, silent) })
 	var since time.Time
-	up := func(wire.Hello) {
+	nonce := ""
+	up := func(theirs wire.Hello) {
+		nonce = theirs.Nonce
+		if h.twins.outlived(p.peer, nonce) {
+			end(errTwinOf)
+			return
+		}
+		h.twins.hear(p.peer, nonce)
 		since = time.Now()
 		h.set(p, LinkState{State: LinkUp, Transport: transportOf(conn), ConnectedAt: hub.MicrosOf(since)})
 	}
@@ -270,6 +279,7 @@ func (h *Home) connect(ctx context.Context, p *pull, conn Conn) (lasted time.Dur
 	end(nil)
 	replacing.Wait()
 	if !since.IsZero() {
+		h.twins.hear(p.peer, nonce)
 		lasted = time.Since(since)
 	}
 	return lasted, next, err

@@ -442,6 +442,25 @@ func newPair(t testing.TB, net *testkit.FaultNet) *pair {
 	return p
 }
 
+// serveBy has another desk answer from now on.
+func (p *pair) serveBy(d *Desk) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.desk = d
+}
+
+// nonceOf is the process of the peer whose session is up.
+func (d *Desk) nonceOf(peer hub.PeerID) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for v := range d.live[peer] {
+		if v.up {
+			return v.nonce
+		}
+	}
+	return ""
+}
+
 func (p *pair) Open(context.Context, hub.PeerID) (Conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -450,7 +469,8 @@ func (p *pair) Open(context.Context, hub.PeerID) (Conn, error) {
 		return nil, p.down
 	}
 	a, b := p.net.Pipe()
-	p.wg.Go(func() { _ = p.desk.Serve(p.ctx, carrier{b, p.over}, thePeer) })
+	desk := p.desk
+	p.wg.Go(func() { _ = desk.Serve(p.ctx, carrier{b, p.over}, thePeer) })
 	if p.tap != nil {
 		return tapped{a, p.tap}, nil
 	}

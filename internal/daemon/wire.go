@@ -153,7 +153,7 @@ func (x *hubParts) noteCondition(ctx context.Context, id hub.PeerID) error {
 	switch st := x.fed.home.State(id); {
 	case st.State == relay.LinkUp:
 		return x.dispatch.PeerCondition(ctx, id, "")
-	case st.Code == hub.CodePeerChanged, st.Code == hub.CodePeerStoreChanged, st.Code == hub.CodePeerRevoked:
+	case st.Code == hub.CodePeerChanged, st.Code == hub.CodePeerStoreChanged, st.Code == hub.CodePeerRevoked, st.Code == hub.CodePeerDuplicate:
 		return x.dispatch.PeerCondition(ctx, id, st.Code)
 	}
 	return nil

@@ -93,7 +93,7 @@ type Peer struct {
 	// last message was lost: the expiry of that window, 0 when complete.
 	ConfirmUntil Micros `json:"-"`
 	// Condition is what holds the link that only a person can change:
-	// peer_changed, peer_store_changed, peer_revoked or "".
+	// peer_changed, peer_store_changed, peer_revoked, peer_duplicate or "".
 	Condition Code `json:"condition,omitempty"`
 }
 
