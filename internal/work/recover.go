@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
@@ -89,24 +90,36 @@ func (s *Service) rewriteAuthority(a hub.Attachment) error {
 }
 
 // RewriteAuthority brings the capability files of all workers up to date: the
-// hub's key has changed. One that cannot be written does not keep the others.
+// hub's key has changed. One that cannot be written, or not before its start or
+// stop has ended, does not keep the others.
 func (s *Service) RewriteAuthority(ctx context.Context) error {
 	open, err := s.open(ctx)
-	for _, a := range open {
+	if err != nil {
+		return err
+	}
+	failed, writers := make([]error, len(open)), make(chan struct{}, rewriters)
+	var all sync.WaitGroup
+	for i, a := range open {
 		if !a.Attached() && !a.Tombstone {
-			err = errors.Join(err, s.rewriteLate(ctx, a))
+			all.Go(func() { failed[i] = s.rewriteLate(ctx, a, writers) })
 		}
 	}
-	return err
+	all.Wait()
+	return errors.Join(failed...)
 }
 
+// rewriters bounds how many capability files are written at once.
+const rewriters = 16
+
 // rewriteLate is rewriteAuthority beside a start, which may be writing the file.
-func (s *Service) rewriteLate(ctx context.Context, a hub.Attachment) error {
+func (s *Service) rewriteLate(ctx context.Context, a hub.Attachment, writers chan struct{}) error {
 	release, err := s.hands.take(ctx, attempt{a.Home, a.Dispatch})
 	if err != nil {
 		return err
 	}
 	defer release()
+	writers <- struct{}{} // whoever has a place writes, and waits for nobody
+	defer func() { <-writers }()
 	if a, err = s.attachment(ctx, a.Home, a.Dispatch); err != nil || a.ExitDone {
 		return err
 	}
