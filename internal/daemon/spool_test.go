@@ -139,6 +139,7 @@ func TestRefusedOrNotYet(t *testing.T) {
 	}{
 		"disk":       {hub.Errorf(hub.CodeStorageFull, "x"), false},
 		"queue":      {full, false},
+		"pace":       {hub.Errorf(hub.CodeRateLimited, "x"), false},
 		"bug":        {hub.Errorf(hub.CodeInternal, "x"), false},
 		"cancelled":  {context.Canceled, false},
 		"fenced":     {hub.Errorf(hub.CodeDispatchInactive, "x"), true},
