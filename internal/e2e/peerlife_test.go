@@ -260,7 +260,9 @@ func TestPeer_GrantsTakeEffectAtOnce(t *testing.T) {
 	}
 	refused(t, run.Caller, "worker_limit", start(p.Root)...)
 	grant("--max-workers", "0", "--verb", "start")
-	refused(t, run.Caller, "out_of_scope", "worker", "read", w.DispatchId)
+	if p := refused(t, run.Caller, "out_of_scope", "worker", "read", w.DispatchId); !strings.Contains(p.Hint, "peer grant") {
+		t.Errorf("it does not say who can change that: %+v", p)
+	}
 	repo := NewRepo(t, map[string]string{"a.txt": "one\n"})
 	if g := grant("--verb", "read", "--verb", "start", "--verb", "read", "--allow-repo", repo); len(g.Verbs) != 2 || g.Repos[0] != repo {
 		t.Errorf("verbs and roots: %+v", g)
