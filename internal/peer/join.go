@@ -66,6 +66,12 @@ func (s *Service) Join(ctx context.Context, r receipt.Request, in JoinInput) (Pe
 	})
 }
 
+// Check is what Join refuses before it does or sends anything.
+func (in JoinInput) Check() error {
+	_, err := checkJoin(in)
+	return err
+}
+
 func checkJoin(in JoinInput) (joining, error) {
 	j := joining{name: in.Name, role: in.role(), reverse: in.Serve}
 	if err := checkName(in.Name); err != nil {
