@@ -126,7 +126,7 @@ func (a *app) pairingCode(cmd *cobra.Command, file string) (string, error) {
 		return "", misused(cmd, "needs --code-file where there is no terminal to ask on")
 	}
 	if code = strings.TrimSpace(code); code == "" {
-		return "", misused(cmd, "the pairing code is empty")
+		return "", misused(cmd, "got an empty pairing code")
 	}
 	return code, nil
 }
@@ -147,6 +147,19 @@ func (a *app) peerList() *cobra.Command {
 	}
 }
 
+// printLink says since when the link is up, or at which stage it failed last.
+func printLink(p *printer, out *client.PeerDetail) {
+	l := out.Link
+	text := string(l.State) + ", " + string(l.Transport)
+	if l.ConnectedAt != nil {
+		text += ", since " + *l.ConnectedAt
+	}
+	if l.Stage != nil {
+		text += ", stage " + *l.Stage
+	}
+	p.line("  link %s", text)
+}
+
 func (a *app) peerShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show PEER", Short: "Show one peer, by name or id, and its link", Args: exactly("PEER"),
@@ -158,7 +171,7 @@ func (a *app) peerShow() *cobra.Command {
 			human: func(p *printer, out *client.PeerDetail) {
 				printPeer(p, out.Peer)
 				printHolds(p, out.Holds)
-				p.line("  link %s, %s, since %s, stage %s", string(out.Link.State), string(out.Link.Transport), or(out.Link.ConnectedAt, "never"), or(out.Link.Stage, "none"))
+				printLink(p, out)
 				if out.Peer.Reverse {
 					p.line("  %d connections of this hub wait there", out.Link.Parked)
 				}

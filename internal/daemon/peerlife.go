@@ -70,11 +70,14 @@ func (p pairing) Update(ctx context.Context, r receipt.Request, idOrName, name s
 func (p pairing) Grant(ctx context.Context, r receipt.Request, idOrName string, in server.GrantInput) (server.Joined, error) {
 	change := peer.GrantInput{Verbs: in.Verbs, MaxWorkers: in.MaxWorkers}
 	if in.Repos != nil {
-		g, err := p.granted(ctx, r, hub.Grants{Repos: *in.Repos}, false)
+		g, err := p.granted(hub.Grants{Repos: *in.Repos}, false)
 		if err != nil {
 			return server.Joined{}, err
 		}
 		change.Repos = &g.Repos
+		if err := p.register(ctx, r, g.Repos, func(ctx context.Context) error { return p.peers.CheckGrant(ctx, idOrName, change) }); err != nil {
+			return server.Joined{}, err
+		}
 	}
 	out, err := p.peers.Grant(ctx, r, idOrName, change)
 	return joined(out), err

@@ -22,16 +22,15 @@ type pairing struct {
 	store    store.Reader
 }
 
-// granted completes the grants of a side that serves: all verbs, canonical
-// paths, and repositories among them registered, so that a home can name them
-// at once.
-func (p pairing) granted(ctx context.Context, r receipt.Request, g hub.Grants, serves bool) (hub.Grants, error) {
+// granted completes the grants of a side that serves: all verbs, and canonical
+// paths. Nothing is changed yet.
+func (p pairing) granted(g hub.Grants, serves bool) (hub.Grants, error) {
 	if len(g.Verbs) == 0 && serves {
 		g.Verbs = []string{hub.GrantStart, hub.GrantRead, hub.GrantProxy}
 	}
 	roots := slices.Clone(g.Repos)
 	for i, root := range roots {
-		canonical, err := p.grantRoot(ctx, r, root)
+		canonical, err := p.git.Canonical(root)
 		if err != nil {
 			return g, err
 		}
@@ -41,32 +40,46 @@ func (p pairing) granted(ctx context.Context, r receipt.Request, g hub.Grants, s
 	return g, nil
 }
 
-// grantRoot registers the root if it is a repository. Registering is idempotent
+// register takes up the repositories among the roots of a request that check
+// lets pass, so that a home can name them at once. Of one on record that is done.
+func (p pairing) register(ctx context.Context, r receipt.Request, roots []string, check func(context.Context) error) error {
+	return receipt.Prepare(ctx, p.store, r, func(ctx context.Context) error {
+		err := check(ctx)
+		for _, root := range roots {
+			if err == nil {
+				err = p.registerRoot(ctx, r, root)
+			}
+		}
+		return err
+	})
+}
+
+// registerRoot registers the root if it is a repository. Registering is idempotent
 // by path, so it needs no receipt of its own to be repeated.
-func (p pairing) grantRoot(ctx context.Context, r receipt.Request, root string) (string, error) {
-	canonical, err := p.git.Canonical(root)
-	if err != nil {
-		return "", err
+func (p pairing) registerRoot(ctx context.Context, r receipt.Request, root string) error {
+	f, err := p.git.Inspect(ctx, root)
+	if err != nil || f.Kind != hub.RepoGit || f.Path != root {
+		return err
 	}
-	f, err := p.git.Inspect(ctx, canonical)
-	if err != nil || f.Kind != hub.RepoGit || f.Path != canonical {
-		return canonical, err
-	}
-	in := work.RepoInput{Path: canonical}
+	in := work.RepoInput{Path: root}
 	add, err := receipt.New(r.Principal, "", "repo.add", in)
 	if err != nil {
-		return "", err
+		return err
 	}
 	_, err = p.work.AddRepo(ctx, add, in)
-	return canonical, err
+	return err
 }
 
 func (p pairing) Invite(ctx context.Context, r receipt.Request, in server.InviteInput) (server.Invited, error) {
-	grants, err := p.granted(ctx, r, in.Grants, in.Mutual || in.As != hub.RoleHome)
+	grants, err := p.granted(in.Grants, in.Mutual || in.As != hub.RoleHome)
 	if err != nil {
 		return server.Invited{}, err
 	}
-	out, err := p.peers.Invite(ctx, r, peer.InviteInput{As: in.As, Mutual: in.Mutual, Grants: grants, TTL: in.TTL})
+	asked := peer.InviteInput{As: in.As, Mutual: in.Mutual, Grants: grants, TTL: in.TTL}
+	if err := p.register(ctx, r, grants.Repos, func(context.Context) error { return asked.Check() }); err != nil {
+		return server.Invited{}, err
+	}
+	out, err := p.peers.Invite(ctx, r, asked)
 	if err != nil {
 		return server.Invited{}, err
 	}
@@ -82,13 +95,15 @@ func (p pairing) Invite(ctx context.Context, r receipt.Request, in server.Invite
 }
 
 func (p pairing) Join(ctx context.Context, r receipt.Request, in server.JoinInput) (server.Joined, error) {
-	grants, err := p.granted(ctx, r, in.Grants, in.Mutual || in.Serve)
+	grants, err := p.granted(in.Grants, in.Mutual || in.Serve)
 	if err != nil {
 		return server.Joined{}, err
 	}
-	out, err := p.peers.Join(ctx, r, peer.JoinInput{
-		Name: in.Name, URL: in.URL, Code: in.Code, Serve: in.Serve, Mutual: in.Mutual, Grants: grants,
-	})
+	asked := peer.JoinInput{Name: in.Name, URL: in.URL, Code: in.Code, Serve: in.Serve, Mutual: in.Mutual, Grants: grants}
+	if err := p.register(ctx, r, grants.Repos, func(context.Context) error { return asked.Check() }); err != nil {
+		return server.Joined{}, err
+	}
+	out, err := p.peers.Join(ctx, r, asked)
 	return joined(out), err
 }
 

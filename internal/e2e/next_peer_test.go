@@ -61,6 +61,7 @@ var peerAdvice = map[string]advice{
 	"a Dispatch of a removed peer": {sites: "dispatch.unreachable", provoke: removedPeer},
 	"a used invite":                {sites: "peer.RevokeInvite", provoke: usedInvite},
 	"another name":                 {sites: "peer.otherName", duo: true, provoke: otherName},
+	"a name that is paired":        {sites: "peer.pairedName", duo: true, provoke: pairedName},
 	"remote_runtime_unavailable":   {sites: "work.probe cli.repeated", duo: true, provoke: workerHubAway, exits: []int{6}},
 	"a start that its hub fails":   {sites: "work.ownersReceipt", duo: true, provoke: failedRemoteStart},
 	"a start that is refused":      {sites: "work.endRemote", provoke: refusedStart},
@@ -73,6 +74,14 @@ func otherName(t *testing.T, s *stage) printed {
 	d := s.duo()
 	c := d.home.Caller()
 	return printed{by: c, next: pairing(d.home, d.worker).nextCommands(t)}
+}
+
+func pairedName(t *testing.T, s *stage) printed {
+	d := s.duo()
+	c := d.home.Caller()
+	c.stdin = wellFormed()
+	r := c.json("peer", "add", "worker", d.worker.Endpoint().URL, "--code-file", "-")
+	return printed{by: c, next: r.nextCommands(t)}
 }
 
 func workerHubAway(t *testing.T, s *stage) printed {

@@ -260,7 +260,9 @@ func TestPeer_GrantsTakeEffectAtOnce(t *testing.T) {
 	}
 	refused(t, run.Caller, "worker_limit", start(p.Root)...)
 	grant("--max-workers", "0", "--verb", "start")
-	refused(t, run.Caller, "out_of_scope", "worker", "read", w.DispatchId)
+	if p := refused(t, run.Caller, "out_of_scope", "worker", "read", w.DispatchId); !strings.Contains(p.Hint, "peer grant") {
+		t.Errorf("it does not say who can change that: %+v", p)
+	}
 	repo := NewRepo(t, map[string]string{"a.txt": "one\n"})
 	if g := grant("--verb", "read", "--verb", "start", "--verb", "read", "--allow-repo", repo); len(g.Verbs) != 2 || g.Repos[0] != repo {
 		t.Errorf("verbs and roots: %+v", g)
@@ -282,6 +284,28 @@ func TestPeer_GrantsTakeEffectAtOnce(t *testing.T) {
 	}
 	refused(t, p.Home.Caller(), "invalid_argument", "peer", "grant", "worker", "--verb", "start")
 	refused(t, p.Worker.Caller(), "invalid_argument", "peer", "grant", "home", "--verb", "write")
+}
+
+// TestPeer_RefusedRootsAreNotRegistered: a request that is refused as it stands leaves
+// nothing, not even the repositories that it would have granted.
+func TestPeer_RefusedRootsAreNotRegistered(t *testing.T) {
+	t.Parallel()
+	p := NewPair(t)
+	repo, home, worker := NewRepo(t, map[string]string{"a.txt": "one\n"}), p.Home.Caller(), p.Worker.Caller()
+	refused(t, home, "invalid_argument", "peer", "invite", "--as", "home", "--allow-repo", repo)
+	refused(t, home, "invalid_argument", "peer", "add", "other", p.Worker.Endpoint().URL, "--code-file", codeFile(t), "--allow-repo", repo)
+	refused(t, home, "invalid_argument", "peer", "grant", "worker", "--allow-repo", repo)
+	refused(t, worker, "peer_not_found", "peer", "grant", "nobody", "--allow-repo", repo)
+	for _, c := range []Caller{home, worker} {
+		if repos := get[api.RepoPage](t, c, "repo", "list").Repos; len(repos) != 0 {
+			t.Errorf("registered: %+v", repos)
+		}
+	}
+	invite := get[api.InviteResult](t, worker, "peer", "invite", "--allow-repo", repo)
+	again := get[api.InviteResult](t, worker, "peer", "invite", "--allow-repo", repo, "--retry-request", invite.Mutation.RequestId)
+	if repos := get[api.RepoPage](t, worker, "repo", "list").Repos; len(repos) != 1 || !again.Mutation.Replayed {
+		t.Errorf("a good invite registers its root once: %+v, %+v", repos, again.Mutation)
+	}
 }
 
 func TestPeer_RenamedAndMoved(t *testing.T) {

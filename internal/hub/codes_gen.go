@@ -250,7 +250,7 @@ var catalogue = map[Code]CodeInfo{
 	CodeRequestNotFound: {Status: 404, Exit: 3, Retry: "never", Title: "No such request",
 		Next: "nothing is on record under that id for this credential: if the request was yours, it had no effect and can be sent again"},
 	CodeInviteNotFound: {Status: 404, Exit: 3, Retry: "never", Title: "No such invite",
-		Next: "make a new invite with peer invite"},
+		Next: "look it up with peer invite list, or make a new one with peer invite"},
 	CodeAgentNotFound: {Status: 404, Exit: 3, Retry: "never", Title: "No such agent",
 		Next: "look it up with agent list"},
 	CodeTopicNotFound: {Status: 404, Exit: 3, Retry: "never", Title: "No such topic",

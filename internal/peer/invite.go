@@ -58,7 +58,7 @@ var errSlotTaken = errors.New("the slot is in use")
 // Invite opens an invite and returns its code; a replay derives the code again
 // while it is open. The work on the code is done before the transaction.
 func (s *Service) Invite(ctx context.Context, r receipt.Request, in InviteInput) (InviteResult, error) {
-	inv, err := s.prepare(in)
+	inv, err := prepare(in)
 	if err != nil {
 		return InviteResult{}, err
 	}
@@ -80,7 +80,13 @@ func (s *Service) Invite(ctx context.Context, r receipt.Request, in InviteInput)
 	return out, s.reveal(ctx, &out.Invite)
 }
 
-func (s *Service) prepare(in InviteInput) (hub.Invite, error) {
+// Check is what Invite refuses before it does anything.
+func (in InviteInput) Check() error {
+	_, err := prepare(in)
+	return err
+}
+
+func prepare(in InviteInput) (hub.Invite, error) {
 	role := in.As
 	switch {
 	case role == "":

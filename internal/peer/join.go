@@ -66,6 +66,12 @@ func (s *Service) Join(ctx context.Context, r receipt.Request, in JoinInput) (Pe
 	})
 }
 
+// Check is what Join refuses before it does or sends anything.
+func (in JoinInput) Check() error {
+	_, err := checkJoin(in)
+	return err
+}
+
 func checkJoin(in JoinInput) (joining, error) {
 	j := joining{name: in.Name, role: in.role(), reverse: in.Serve}
 	if err := checkName(in.Name); err != nil {
@@ -88,12 +94,20 @@ func checkJoin(in JoinInput) (joining, error) {
 func begin(tx store.Tx, j joining) (PeerResult, error) {
 	_, err := tx.PeerByName(j.name)
 	if err == nil {
-		return PeerResult{}, taken(j.name)
+		return PeerResult{}, pairedName(j.name)
 	}
 	if !hub.IsCode(err, hub.CodePeerNotFound) {
 		return PeerResult{}, err
 	}
 	return PeerResult{Peer: hub.Peer{ID: hub.NewPeerID(), Name: j.name}}, nil
+}
+
+// pairedName is taken where the peer of that name may be the one meant.
+func pairedName(name string) error {
+	e := hub.Errorf(hub.CodeNameTaken, "a peer named %s exists", name)
+	e.Field = "name"
+	e.Hint = "choose another name for another hub; to pair the same one anew, remove it first: wavehub peer remove " + name
+	return e.WithNext("wavehub", "peer", "show", name)
 }
 
 // resume answers a request that was begun: with its peer, if the pairing had
@@ -192,7 +206,7 @@ func (s *Service) pair(ctx context.Context, m messenger, ch channel, j joining) 
 		return p, nil, err
 	}
 	if err := receiveProof(ctx, m, typeAccept, want.inviter); err != nil {
-		return p, nil, err
+		return p, nil, misfit(j.role, theirs.Role, err)
 	}
 	p, err = s.joined(ctx, j, fp, theirs)
 	finish = func(ctx context.Context) error {
@@ -241,8 +255,17 @@ func (s *Service) otherName(ctx context.Context, fp string, theirs card, name st
 		return err
 	}
 	e := hub.Errorf(hub.CodeNameTaken, "this hub is paired already, under the name %q", known.Name)
-	e.Hint = "use it as it is, under that name; if its store was replaced, remove it first"
+	e.Hint = "use it as it is, under that name; if it does not take this hub any more, remove it first: wavehub peer remove " + known.Name
 	return e.WithNext("wavehub", "peer", "show", known.Name)
+}
+
+// misfit tells which argument the inviter has refused, where it is the roles.
+// Its own words are not relied on: it gives a title alone.
+func misfit(mine, theirs hub.Role, refusal error) error {
+	if _, err := agree(mine, theirs); err != nil && hub.IsCode(refusal, hub.CodeInvalidArgument) {
+		return err
+	}
+	return refusal
 }
 
 // joined stores the inviter, which has proved itself.
@@ -272,5 +295,12 @@ func unreached(err error) error {
 	if e, ok := errors.AsType[*hub.Error](err); ok {
 		return e
 	}
-	return &hub.Error{Code: hub.CodeRemoteRuntimeUnavailable, Op: "pairing", Message: "the other hub cannot be reached", Err: fmt.Errorf("%w", err)}
+	e := &hub.Error{
+		Code: hub.CodeRemoteRuntimeUnavailable, Op: "pairing", Message: "the other hub cannot be reached", Err: fmt.Errorf("%w", err),
+		Hint: "nothing is paired; look whether that hub runs and can be reached at this URL from here, and repeat the same request",
+	}
+	if le, ok := errors.AsType[*LinkError](err); ok {
+		e.Message += ": stage " + le.At
+	}
+	return e
 }

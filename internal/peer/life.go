@@ -87,14 +87,26 @@ type GrantInput struct {
 // Grant changes a home's grants. They are judged in the transaction of each
 // effect: what was begun goes on, what comes next is under the new ones.
 func (s *Service) Grant(ctx context.Context, r receipt.Request, idOrName string, in GrantInput) (PeerResult, error) {
-	return s.change(ctx, r, idOrName, func(_ store.Tx, p *hub.Peer) error {
-		if !p.Role.CanBe(hub.RoleHome) {
-			return hub.Invalid("peer", "grants live on the worker's side: %s runs workers for this hub, so grant on that hub", p.Name)
-		}
-		g, err := checkGrants(in.over(p.Grants), true)
-		p.Grants = g
+	return s.change(ctx, r, idOrName, func(_ store.Tx, p *hub.Peer) (err error) {
+		p.Grants, err = in.of(*p)
 		return err
 	})
+}
+
+// CheckGrant is what Grant refuses, for callers that have more to do before it.
+func (s *Service) CheckGrant(ctx context.Context, idOrName string, in GrantInput) error {
+	p, err := s.Find(ctx, idOrName)
+	if err == nil {
+		_, err = in.of(p)
+	}
+	return err
+}
+
+func (in GrantInput) of(p hub.Peer) (hub.Grants, error) {
+	if !p.Role.CanBe(hub.RoleHome) {
+		return p.Grants, hub.Invalid("peer", "grants live on the worker's side: %s runs workers for this hub, so grant on that hub", p.Name)
+	}
+	return checkGrants(in.over(p.Grants), true)
 }
 
 func (in GrantInput) over(g hub.Grants) hub.Grants {

@@ -229,7 +229,7 @@ func noHello(err error) error {
 func unpaired(err error) error {
 	return &hub.Error{
 		Code: hub.CodePeerRevoked, Message: "the other hub does not take this hub's key: it is not paired with this one any more",
-		Hint: "nothing was sent; ask who runs that hub, and pair the two again", Err: err,
+		Hint: "nothing was sent; to use that hub again, remove it here with peer remove, and pair the two anew with a code from there", Err: err,
 	}
 }
 

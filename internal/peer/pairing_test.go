@@ -64,11 +64,38 @@ func TestPairingRolesMustFit(t *testing.T) {
 	inv := a.invite(InviteInput{})
 	_, err := b.join(JoinInput{Name: "box", URL: a.url, Code: *inv.Code, Serve: true})
 	wantCode(t, "two workers", err, hub.CodeInvalidArgument)
+	if !strings.Contains(err.Error(), "both sides want to be the worker") {
+		t.Errorf("it does not say what does not fit: %v", err)
+	}
 	if len(a.store.all())+len(b.store.all()) != 0 {
 		t.Error("something was stored")
 	}
 	if _, err := b.join(JoinInput{Name: "box", URL: a.url, Code: *inv.Code}); err != nil {
 		t.Errorf("the right role, same code: %v", err)
+	}
+}
+
+// TestWhatIsWrongWithAPairingSaysWhatToDo: a hint has to hold where no peer is yet.
+func TestWhatIsWrongWithAPairingSaysWhatToDo(t *testing.T) {
+	home, worker := paired(t)
+	inv := worker.invite(InviteInput{})
+	for what, c := range map[string]struct {
+		in   JoinInput
+		code hub.Code
+		want []string
+	}{
+		"the name again":    {JoinInput{Name: "box", URL: worker.url, Code: *inv.Code}, hub.CodeNameTaken, []string{"wavehub peer remove box"}},
+		"under another one": {JoinInput{Name: "two", URL: worker.url, Code: *inv.Code}, hub.CodeNameTaken, []string{"wavehub peer remove box"}},
+		"nobody listens":    {JoinInput{Name: "two", URL: "https://127.0.0.1:1", Code: *inv.Code}, hub.CodeRemoteRuntimeUnavailable, []string{"stage dial", "at this URL"}},
+	} {
+		_, err := home.join(c.in)
+		wantCode(t, what, err, c.code)
+		e, ok := errors.AsType[*hub.Error](err)
+		for _, part := range c.want {
+			if !ok || !strings.Contains(e.Message+" "+e.Hint, part) {
+				t.Errorf("%s: %v, hint %q, want %q", what, err, e.Hint, part)
+			}
+		}
 	}
 }
 

@@ -246,7 +246,7 @@ func (s *Service) mayRead(ctx context.Context, home hub.PeerID) error {
 	return s.Store.View(ctx, func(rx store.Rx) error {
 		now, err := homeNow(rx, home)
 		if err == nil && !slices.Contains(now.Grants.Verbs, hub.GrantRead) {
-			err = hub.Errorf(hub.CodeOutOfScope, "this peer may not read output here")
+			err = ungranted(hub.GrantRead, "read output")
 		}
 		return err
 	})

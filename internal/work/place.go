@@ -383,7 +383,15 @@ func mayStart(g hub.Grants) error {
 	if slices.Contains(g.Verbs, hub.GrantStart) {
 		return nil
 	}
-	return hub.Errorf(hub.CodeOutOfScope, "this peer may not start workers here")
+	return ungranted(hub.GrantStart, "start workers")
+}
+
+// ungranted refuses a peer what it lacks the verb for. Only the owner of this
+// hub can change that.
+func ungranted(verb, what string) error {
+	e := hub.Errorf(hub.CodeOutOfScope, "this peer may not %s here: the verb %s is not granted", what, verb)
+	e.Hint = "ask the owner of that hub to add " + verb + " to the verbs that it grants this one, with peer grant"
+	return e
 }
 
 var errNotGranted = hub.Errorf(hub.CodeRepoNotGranted, "the repository is outside the roots granted to this peer")

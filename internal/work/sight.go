@@ -45,7 +45,7 @@ func MayProxy(p hub.Peer) error {
 	case !p.State.Trusted():
 		return hub.Errorf(hub.CodePeerRevoked, "%s is %s", p.Name, p.State)
 	case !slices.Contains(p.Grants.Verbs, hub.GrantProxy):
-		return hub.Errorf(hub.CodeOutOfScope, "this peer may not send commands here")
+		return ungranted(hub.GrantProxy, "send commands")
 	}
 	return asHome(p)
 }
