@@ -27,6 +27,7 @@ var hostNets atomic.Int64
 // newHostNet makes the router; the namespaces go with the test.
 func newHostNet(t testing.TB) *hostNet {
 	t.Helper()
+	atMediumScale(t)
 	needed(t, "ip")
 	if os.Geteuid() != 0 {
 		t.Skip("not run: only root makes network namespaces")

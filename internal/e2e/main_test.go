@@ -89,6 +89,14 @@ func build(into string) error {
 	return cmd.Run()
 }
 
+// atMediumScale skips what takes the better part of a minute for one case.
+func atMediumScale(t testing.TB) {
+	t.Helper()
+	if s := os.Getenv("WAVEHUB_TEST_SCALE"); s == "" || s == "small" {
+		t.Skip("not run at small scale: make e2e, or WAVEHUB_TEST_SCALE=medium, runs it")
+	}
+}
+
 // scaled returns the count for WAVEHUB_TEST_SCALE and prints it.
 func scaled(t testing.TB, small, medium, full int) int {
 	t.Helper()
