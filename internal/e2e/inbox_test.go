@@ -161,6 +161,11 @@ func TestAcceptance_I07_TheAckOfACutWaitIsRecorded(t *testing.T) {
 	first := run.Check()
 	key := id.New("req_")
 	cmd, wait := run.startWaiting(t, "check", "--ack", *first.DeliveryId, "--wait", "--timeout", "5m", "--retry-request", key)
+	probe := h.Client("")
+	eventually(t, "the ack is on record", 20*time.Second, func() bool {
+		r, err := probe.Request(t.Context(), key)
+		return err == nil && len(r.Response) > 0
+	})
 	must(t, cmd.Process.Kill())
 	wait()
 	shown := get[api.RequestDetail](t, h.Caller(), "request", "show", key)
