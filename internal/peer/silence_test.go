@@ -17,8 +17,10 @@ func TestSilenceEndsACall(t *testing.T) {
 		from, to := io.Pipe()
 		read := heard{from, quiet}
 		go func() {
+			speaks := time.NewTicker(forwardSilence - time.Second)
+			defer speaks.Stop()
 			for range 5 {
-				time.Sleep(forwardSilence - time.Second)
+				<-speaks.C
 				_, _ = io.WriteString(to, " ") // the reader takes it
 			}
 		}()

@@ -59,12 +59,12 @@ func scratch(t *testing.T) string {
 }
 
 func TestSimulation(t *testing.T) {
-	all, todo := &totals{}, make(chan uint64)
+	all, next := &totals{}, make(chan uint64)
 	root := scratch(t)
 	var wg sync.WaitGroup
 	for range 4 * runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			for seed := range todo {
+			for seed := range next {
 				if err := simulate(root, seed, all); err != nil {
 					t.Errorf("WAVEHUB_SIM_SEED=%d: %v", seed, err)
 				}
@@ -75,9 +75,9 @@ func TestSimulation(t *testing.T) {
 		if t.Failed() {
 			break
 		}
-		todo <- seed
+		next <- seed
 	}
-	close(todo)
+	close(next)
 	wg.Wait()
 	var table strings.Builder
 	if err := all.print(&table); err != nil {
