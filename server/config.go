@@ -16,6 +16,7 @@ import (
 	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
+	"github.com/wavehub/wavehub/internal/wave"
 	"github.com/wavehub/wavehub/internal/work"
 )
 
@@ -110,6 +111,7 @@ type Config struct {
 	Mail     *mail.Service
 	Dispatch *dispatch.Service
 	Work     *work.Service
+	Waves    *wave.Service
 	Store    store.Store
 	Peers    PeerService
 	Tokens   Tokens

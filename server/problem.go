@@ -40,7 +40,7 @@ func (s *Server) problem(r *http.Request, err error) api.Problem {
 	return api.Problem{
 		Code: api.ErrorCode(e.Code), Title: info.Title, Status: info.Status, Retry: api.ProblemRetry(info.Retry),
 		Detail: e.Message, Hint: cmp.Or(e.Hint, info.Next), Field: e.Field, AfterMs: e.AfterMS, NextCommands: e.Next,
-		RequestId: string(callOf(r).key),
+		RequestId: string(callOf(r).key), Findings: each(e.Findings, planFinding),
 	}
 }
 

@@ -18,6 +18,8 @@ type Config struct {
 	LogLevel  string // debug, info, warn, error
 	// VerifyTimeout bounds a verification whose Task does not.
 	VerifyTimeout time.Duration
+	// WaveLivenessSecs is that of waves whose policy does not say it, 0 never.
+	WaveLivenessSecs int
 
 	origins []Origin
 }

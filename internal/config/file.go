@@ -19,14 +19,15 @@ const maxFile = 1 << 20
 
 // document is the schema of config.yaml. Pointers tell absent from zero.
 type document struct {
-	Name      *string                  `yaml:"name"`
-	Listen    *string                  `yaml:"listen"`
-	Advertise []string                 `yaml:"advertise"`
-	APIRemote *bool                    `yaml:"api_remote"`
-	LogLevel  *string                  `yaml:"log_level"`
-	Verify    *int                     `yaml:"verify_timeout_secs"`
-	Agents    map[string]documentAgent `yaml:"agents"`
-	Limits    documentLimits           `yaml:"limits"`
+	Name         *string                  `yaml:"name"`
+	Listen       *string                  `yaml:"listen"`
+	Advertise    []string                 `yaml:"advertise"`
+	APIRemote    *bool                    `yaml:"api_remote"`
+	LogLevel     *string                  `yaml:"log_level"`
+	Verify       *int                     `yaml:"verify_timeout_secs"`
+	WaveLiveness *int                     `yaml:"wave_liveness_secs"`
+	Agents       map[string]documentAgent `yaml:"agents"`
+	Limits       documentLimits           `yaml:"limits"`
 }
 
 type documentAgent struct {

@@ -20,14 +20,19 @@ const (
 	KeyLogLevel  = "log_level"
 	keyWorkers   = "limits.workers"
 	keyVerify    = "verify_timeout_secs"
+	// KeyWaveLiveness is in seconds, 0 never.
+	KeyWaveLiveness = "wave_liveness_secs"
 )
 
-var keys = []string{KeyName, KeyListen, KeyAdvertise, KeyAPIRemote, KeyLogLevel, keyWorkers, keyVerify}
+var keys = []string{KeyName, KeyListen, KeyAdvertise, KeyAPIRemote, KeyLogLevel, keyWorkers, keyVerify, KeyWaveLiveness}
 
-// Bounds of a verification's time, in seconds.
+// Bounds of a verification's time and of a wave's liveness, in seconds.
 const (
 	defaultVerifySecs = 600
 	maxVerifySecs     = 24 * 60 * 60
+
+	defaultLivenessSecs = 90
+	maxLivenessSecs     = 30 * 24 * 60 * 60
 )
 
 // DefaultListen is the address of a hub that is not configured otherwise.
@@ -69,6 +74,9 @@ func (c *Config) fill(src sources, doc document) (err error) {
 		return src.invalid(keyVerify, "%v", err)
 	}
 	c.VerifyTimeout = time.Duration(secs) * time.Second
+	if c.WaveLivenessSecs, err = integer(v.Get(KeyWaveLiveness)); err != nil {
+		return src.invalid(KeyWaveLiveness, "%v", err)
+	}
 	c.Limits.PerAgent = doc.Limits.PerAgent
 	c.Agents, err = doc.agents(src.file)
 	for _, key := range keys {
@@ -115,6 +123,7 @@ func newSources(flags map[string]any, doc document, file string, env func(string
 	v.SetDefault(KeyLogLevel, "info")
 	v.SetDefault(keyWorkers, 0)
 	v.SetDefault(keyVerify, defaultVerifySecs)
+	v.SetDefault(KeyWaveLiveness, defaultLivenessSecs)
 	s := sources{viper: v, flags: flags, set: doc.scalars(), file: file, env: env}
 	for key, value := range s.set {
 		v.SetDefault(key, value)
@@ -138,6 +147,7 @@ func (d document) scalars() map[string]any {
 	put(out, KeyLogLevel, d.LogLevel)
 	put(out, keyWorkers, d.Limits.Workers)
 	put(out, keyVerify, d.Verify)
+	put(out, KeyWaveLiveness, d.WaveLiveness)
 	if d.Advertise != nil {
 		out[KeyAdvertise] = d.Advertise
 	}

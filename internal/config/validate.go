@@ -25,6 +25,8 @@ func (c Config) validate(src sources) error {
 		return src.invalid(keyWorkers, "must not be negative")
 	case c.VerifyTimeout <= 0 || c.VerifyTimeout > maxVerifySecs*time.Second:
 		return src.invalid(keyVerify, "must be 1 to %d", maxVerifySecs)
+	case c.WaveLivenessSecs < 0 || c.WaveLivenessSecs > maxLivenessSecs:
+		return src.invalid(KeyWaveLiveness, "must be 0 to %d", maxLivenessSecs)
 	}
 	for _, address := range c.Advertise {
 		if !validAddress(address, false) {

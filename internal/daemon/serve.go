@@ -155,6 +155,7 @@ func (x *hubParts) start(loops *group.Group) {
 		"peers":  func(ctx context.Context) error { return x.fed.follow(ctx, x.bus) },
 		"relays": x.fed.home.Run, "parked streams": x.fed.parker.Run, "wake-ups": x.fed.watch,
 		"fences": x.work.Fences, "verifications": x.work.Verifications, "presences": x.work.Presences,
+		"waves": x.waves.Run,
 		"sweep": x.sweep, "spools": x.spools.run, "rotations": x.rotations,
 	} {
 		loops.Go(func(ctx context.Context) {

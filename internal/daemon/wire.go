@@ -25,6 +25,7 @@ import (
 	"github.com/wavehub/wavehub/internal/sqlite"
 	"github.com/wavehub/wavehub/internal/store"
 	"github.com/wavehub/wavehub/internal/terminal"
+	"github.com/wavehub/wavehub/internal/wave"
 	"github.com/wavehub/wavehub/internal/work"
 	"github.com/wavehub/wavehub/internal/worktree"
 	"github.com/wavehub/wavehub/relay"
@@ -56,6 +57,7 @@ type hubParts struct {
 	mail     *mail.Service
 	dispatch *dispatch.Service
 	work     *work.Service
+	waves    *wave.Service
 	fed      *federation
 	spools   *spools
 	server   *server.Server
@@ -141,6 +143,7 @@ func (x *hubParts) linkChanged(id hub.PeerID, st relay.LinkState) {
 		if st.State != relay.LinkUp {
 			return
 		}
+		x.waves.LinkUp(id)
 		if err := x.work.Reconcile(ctx, id); err != nil && ctx.Err() == nil {
 			x.log.Warn("inspecting a peer's Dispatches", "peer", id, "error", err)
 		}
@@ -189,6 +192,7 @@ func (x *hubParts) wireWork(context.Context) error {
 		Name: x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
 		VerifyTimeout: x.cfg.VerifyTimeout, FoldCase: runtime.GOOS == "windows" || runtime.GOOS == "darwin",
 	})
+	x.waves = wave.New(wave.Config{Store: x.store, Work: x.work, Bus: x.bus, Spawn: x.jobs.Go, LivenessSecs: int64(x.cfg.WaveLivenessSecs), Log: x.log})
 	return nil
 }
 
@@ -204,7 +208,7 @@ func (x *hubParts) wireServer(ctx context.Context) error {
 	}
 	id := x.home.ring.Now()
 	x.server, err = server.New(server.Config{
-		Runs: x.runs, Mail: x.mail, Dispatch: x.dispatch, Work: x.work, Store: x.store,
+		Runs: x.runs, Mail: x.mail, Dispatch: x.dispatch, Work: x.work, Waves: x.waves, Store: x.store,
 		Peers: pairing{x.fed, x.work, x.dispatch, g, x.store}, Tokens: tokens{x.home.tokenKey},
 		CursorKey: keystore.Derive(x.home.tokenKey, "cursor", "", 1, 32),
 		Hub: server.Info{

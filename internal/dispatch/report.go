@@ -23,7 +23,7 @@ func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub
 	}
 	e := hub.Event{
 		Kind: hub.EvReport, Outcome: c.Outcome, Evidence: c.Evidence, Sum: r.Sum(m.Body),
-		Reason: c.Reason, ExitCode: c.ExitCode, Findings: c.kept(),
+		Reason: c.Reason, ExitCode: c.ExitCode, Findings: c.kept(), Usage: r.Usage,
 	}
 	nd, changed, v, err := apply(tx, d, e, saying{m.Body, r.Result})
 	if err != nil {

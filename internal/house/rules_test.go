@@ -23,15 +23,16 @@ var testOnly = []string{"internal/testkit/...", "internal/storetest", "internal/
 // outside its tests. A package that is not a key is not allowed to exist; an
 // import that is not listed is not allowed to be made.
 var importRules = map[string][]string{
-	"internal/hub":      {"internal/id"},
-	"internal/store":    {"internal/hub"},
-	"internal/receipt":  withLeaves("internal/hub", "internal/store"),
-	"internal/run":      withLeaves("internal/hub", "internal/store", "internal/receipt"),
-	"internal/mail":     withLeaves("internal/hub", "internal/store", "internal/receipt"),
-	"internal/dispatch": withLeaves(belowDispatch...),
-	"internal/work":     withLeaves(belowWork...),
-	"internal/wave":     withLeaves(belowWave...),
-	"internal/fanout":   withLeaves(append(slices.Clone(belowWave), "internal/wave")...),
+	"internal/hub":         {"internal/id"},
+	"internal/store":       {"internal/hub"},
+	"internal/receipt":     withLeaves("internal/hub", "internal/store"),
+	"internal/run":         withLeaves("internal/hub", "internal/store", "internal/receipt"),
+	"internal/mail":        withLeaves("internal/hub", "internal/store", "internal/receipt"),
+	"internal/dispatch":    withLeaves(belowDispatch...),
+	"internal/work":        withLeaves(belowWork...),
+	"internal/wave":        withLeaves(append(slices.Clone(belowWave), "internal/wave/intake")...),
+	"internal/wave/intake": {"internal/hub"},
+	"internal/fanout":      withLeaves(append(slices.Clone(belowWave), "internal/wave")...),
 
 	"internal/peer":     withLeaves("internal/hub", "internal/store", "internal/receipt", "openapi/peerapi"),
 	"internal/proc":     withLeaves("internal/hub"),
@@ -50,7 +51,7 @@ var importRules = map[string][]string{
 	"openapi/peerapi":   {"internal/hub"},
 	"server/servertest": withLeaves("openapi/api", "server"),
 	"server": withLeaves("openapi/api", "openapi/peerapi", "internal/hub", "internal/store", "internal/receipt",
-		"internal/run", "internal/mail", "internal/dispatch", "internal/work", "internal/peer"),
+		"internal/run", "internal/mail", "internal/dispatch", "internal/work", "internal/wave", "internal/peer"),
 
 	"client":       withLeaves("openapi/api"),
 	"internal/mcp": {"client"},

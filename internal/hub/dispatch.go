@@ -1,5 +1,7 @@
 package hub
 
+import "encoding/json"
+
 // DispatchState is where an attempt is, as its home knows it.
 type DispatchState string
 
@@ -97,6 +99,8 @@ type Dispatch struct {
 	SettledAt Micros        `json:"settled_at"`
 	// Findings are what its owner found out about a success, nil for nothing.
 	Findings *Findings `json:"findings,omitempty"`
+	// Usage is what it used, as its settlement said: a JSON object, or nil.
+	Usage json.RawMessage `json:"usage,omitempty"`
 
 	// ReportSum is the hash of the report that settled it, "" for none.
 	ReportSum string `json:"-"`

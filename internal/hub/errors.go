@@ -39,7 +39,9 @@ type Error struct {
 	Next    [][]string
 	Field   string // the argument that was refused, if one was
 	AfterMS int64  // when a retry may succeed, for codes that say after_ms
-	Err     error
+	// Findings are all that is wrong with a plan.
+	Findings []Finding
+	Err      error
 }
 
 // Error returns "op: message: cause", leaving out what is empty.

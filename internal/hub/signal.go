@@ -18,7 +18,11 @@ const (
 	// TopicAttachment: Attachment.Key: its record, or what is held of it, changed.
 	TopicAttachment Topic = "attachment"
 	// TopicHeard: Attachment.Key, or WorkerID of an attached worker: it sent a message.
-	TopicHeard Topic = "heard"
+	TopicHeard    Topic = "heard"
+	TopicTask     Topic = "task"     // TaskID: it changed
+	TopicWave     Topic = "wave"     // WaveID: its own record changed
+	TopicEvent    Topic = "event"    // WaveID, or "": events were appended
+	TopicPresence Topic = "presence" // DispatchID: its owner's word on its worker changed
 )
 
 // Signal is a hint that something was committed; receivers read the store.

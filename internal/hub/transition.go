@@ -1,5 +1,7 @@
 package hub
 
+import "encoding/json"
+
 // EventKind is what can happen to a Dispatch.
 type EventKind string
 
@@ -25,7 +27,8 @@ type Event struct {
 	Reason   string
 	ExitCode *int
 	At       Micros
-	Findings *Findings // EvReport
+	Findings *Findings       // EvReport
+	Usage    json.RawMessage // EvReport
 }
 
 // Verdict is what the home made of a report.
@@ -114,7 +117,7 @@ func settled(d Dispatch, e Event) Dispatch {
 	d.ExitCode = e.ExitCode
 	switch e.Kind {
 	case EvReport:
-		d.Outcome, d.Evidence, d.ReportSum, d.Findings = e.Outcome, e.Evidence, e.Sum, e.Findings
+		d.Outcome, d.Evidence, d.ReportSum, d.Findings, d.Usage = e.Outcome, e.Evidence, e.Sum, e.Findings, e.Usage
 	case EvExit:
 		d.Outcome, d.Evidence = outcomeOf(d.State), EvidenceExit
 		if d.State == Stopped {

@@ -11,7 +11,7 @@ import (
 const (
 	dispatchCols = "id, task, run, state, reason, retry_of, server_peer, server_name, outcome, evidence, " +
 		"exit_code, created_at, settled_at, report_sum, request, pin_lineage, pin_store, pin_epoch, pin_contract, " +
-		"pin_features, quiet, findings, version"
+		"pin_features, quiet, findings, usage, version"
 
 	dispatchQuery    = `SELECT ` + dispatchCols + ` FROM dispatches WHERE id = ?`
 	startQuery       = `SELECT start_receipt FROM dispatches WHERE id = ?`
@@ -19,7 +19,7 @@ const (
 	peerRequestQuery = `SELECT peer_request FROM dispatches WHERE id = ?`
 	swapDispatch     = `UPDATE dispatches SET state = ?, reason = ?, retry_of = ?, server_peer = ?, server_name = ?,
 		outcome = ?, evidence = ?, exit_code = ?, created_at = ?, settled_at = ?, report_sum = ?, request = ?,
-		pin_lineage = ?, pin_store = ?, pin_epoch = ?, pin_contract = ?, pin_features = ?, quiet = ?, findings = ?, version = ?, live = ?
+		pin_lineage = ?, pin_store = ?, pin_epoch = ?, pin_contract = ?, pin_features = ?, quiet = ?, findings = ?, usage = ?, version = ?, live = ?
 		WHERE id = ? AND version = ?`
 )
 
@@ -28,14 +28,14 @@ var insertDispatch = insertInto("dispatches", dispatchCols+", live, start_receip
 func scanDispatch(s scanner, d *hub.Dispatch) error {
 	return s.Scan(&d.ID, &d.Task, &d.Run, &d.State, &d.Reason, &d.RetryOf, &d.Server.PeerID, &d.Server.Name,
 		&d.Outcome, &d.Evidence, &d.ExitCode, &d.CreatedAt, &d.SettledAt, &d.ReportSum, &d.Request,
-		&d.Pin.Lineage, &d.Pin.StoreID, &d.Pin.Epoch, &d.Pin.Contract, &d.Pin.Features, &d.Quiet, fromJSON{&d.Findings}, &d.Version)
+		&d.Pin.Lineage, &d.Pin.StoreID, &d.Pin.Epoch, &d.Pin.Contract, &d.Pin.Features, &d.Quiet, fromJSON{&d.Findings}, (*[]byte)(&d.Usage), &d.Version)
 }
 
 // dispatchArgs is in the order of dispatchCols.
 func dispatchArgs(d hub.Dispatch) []any {
 	return []any{d.ID, d.Task, d.Run, d.State, d.Reason, d.RetryOf, d.Server.PeerID, d.Server.Name,
 		d.Outcome, d.Evidence, d.ExitCode, d.CreatedAt, d.SettledAt, d.ReportSum, d.Request,
-		d.Pin.Lineage, d.Pin.StoreID, d.Pin.Epoch, d.Pin.Contract, d.Pin.Features, d.Quiet, asJSON{d.Findings}, d.Version}
+		d.Pin.Lineage, d.Pin.StoreID, d.Pin.Epoch, d.Pin.Contract, d.Pin.Features, d.Quiet, asJSON{d.Findings}, blob(d.Usage), d.Version}
 }
 
 func noDispatch(id hub.DispatchID) error {

@@ -49,6 +49,9 @@ var createdBySQL string
 //go:embed migrations/0013_relay.sql
 var relaySQL string
 
+//go:embed migrations/0014_waves.sql
+var wavesSQL string
+
 // migration brings a schema of the version before it up to version. Released
 // migrations never change.
 type migration struct {
@@ -56,7 +59,7 @@ type migration struct {
 	sql     string
 }
 
-var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}, {9, peerLifeSQL}, {10, rotationSQL}, {11, reverseSQL}, {12, createdBySQL}, {13, relaySQL}}
+var migrations = []migration{{1, initSQL}, {2, primitivesSQL}, {3, terminalsSQL}, {4, workersSQL}, {5, verifySQL}, {6, setupSQL}, {7, childRunsSQL}, {8, agentsSQL}, {9, peerLifeSQL}, {10, rotationSQL}, {11, reverseSQL}, {12, createdBySQL}, {13, relaySQL}, {14, wavesSQL}}
 
 // inspect returns the schema version of the file, 0 for an empty one. It
 // changes nothing.

@@ -85,12 +85,18 @@ func (tx *Tx) PutTask(t hub.Task) error {
 
 // SaveTask implements store.Tasks.
 func (tx *Tx) SaveTask(t hub.Task) error {
+	tx.taskChanged(t.ID)
 	moved := []any{t.ID, t.State, t.Latest, t.Result, blob(t.ResultData), t.Version, t.UpdatedAt}
 	return wrap(tx.save(noTask(t.ID), updateTask, keysLast(moved, 1)...), "saving %s", t.ID)
 }
 
 // SaveTaskText implements store.Tasks.
 func (tx *Tx) SaveTaskText(t hub.Task) error {
+	tx.taskChanged(t.ID)
 	all := []any{t.ID, t.Title, t.Spec, t.State, t.Latest, t.Result, blob(t.ResultData), t.Version, t.UpdatedAt}
 	return wrap(tx.save(noTask(t.ID), updateText, keysLast(all, 1)...), "saving the text of %s", t.ID)
+}
+
+func (tx *Tx) taskChanged(id hub.TaskID) {
+	tx.Signal(hub.Signal{Topic: hub.TopicTask, Key: string(id)})
 }

@@ -61,6 +61,8 @@ type Tx interface {
 	Outputs
 	Pools
 	Terminals
+	Waves
+	Events
 	Identity
 	Now() hub.Micros
 	Signal(hub.Signal)
@@ -85,6 +87,8 @@ type Rx interface {
 	OutputReader
 	PoolReader
 	TerminalReader
+	WaveReader
+	EventReader
 	Identity
 	Now() hub.Micros
 	Counts() (Counts, error)

@@ -1570,6 +1570,234 @@ func (e VerificationReason) Valid() bool {
 	}
 }
 
+// Defines values for WaveGraphEdgesKind.
+const (
+	WaveEdgeDependency WaveGraphEdgesKind = "dependency"
+	WaveEdgeOrdering   WaveGraphEdgesKind = "ordering"
+)
+
+// Valid indicates whether the value is a known member of the WaveGraphEdgesKind enum.
+func (e WaveGraphEdgesKind) Valid() bool {
+	switch e {
+	case WaveEdgeDependency:
+		return true
+	case WaveEdgeOrdering:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WavePolicyInputConflicts.
+const (
+	WaveConflictsAllow     WavePolicyInputConflicts = "allow"
+	WaveConflictsReject    WavePolicyInputConflicts = "reject"
+	WaveConflictsSerialize WavePolicyInputConflicts = "serialize"
+)
+
+// Valid indicates whether the value is a known member of the WavePolicyInputConflicts enum.
+func (e WavePolicyInputConflicts) Valid() bool {
+	switch e {
+	case WaveConflictsAllow:
+		return true
+	case WaveConflictsReject:
+		return true
+	case WaveConflictsSerialize:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WavePolicyInputMail.
+const (
+	WaveMailAll   WavePolicyInputMail = "all"
+	WaveMailFinal WavePolicyInputMail = "final"
+)
+
+// Valid indicates whether the value is a known member of the WavePolicyInputMail enum.
+func (e WavePolicyInputMail) Valid() bool {
+	switch e {
+	case WaveMailAll:
+		return true
+	case WaveMailFinal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WavePolicyInputOnFailure.
+const (
+	WaveContinue WavePolicyInputOnFailure = "continue"
+	WaveFailFast WavePolicyInputOnFailure = "fail_fast"
+)
+
+// Valid indicates whether the value is a known member of the WavePolicyInputOnFailure enum.
+func (e WavePolicyInputOnFailure) Valid() bool {
+	switch e {
+	case WaveContinue:
+		return true
+	case WaveFailFast:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WavePolicyInputOrder.
+const (
+	WaveOrderBarrier WavePolicyInputOrder = "barrier"
+	WaveOrderDAG     WavePolicyInputOrder = "dag"
+)
+
+// Valid indicates whether the value is a known member of the WavePolicyInputOrder enum.
+func (e WavePolicyInputOrder) Valid() bool {
+	switch e {
+	case WaveOrderBarrier:
+		return true
+	case WaveOrderDAG:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WavePolicyInputScope.
+const (
+	WaveScopeAdvisory WavePolicyInputScope = "advisory"
+	WaveScopeEnforce  WavePolicyInputScope = "enforce"
+)
+
+// Valid indicates whether the value is a known member of the WavePolicyInputScope enum.
+func (e WavePolicyInputScope) Valid() bool {
+	switch e {
+	case WaveScopeAdvisory:
+		return true
+	case WaveScopeEnforce:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WavePolicyInputVerify.
+const (
+	WaveVerifyRecord   WavePolicyInputVerify = "record"
+	WaveVerifyRequired WavePolicyInputVerify = "required"
+)
+
+// Valid indicates whether the value is a known member of the WavePolicyInputVerify enum.
+func (e WavePolicyInputVerify) Valid() bool {
+	switch e {
+	case WaveVerifyRecord:
+		return true
+	case WaveVerifyRequired:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WaveSourceFormat.
+const (
+	WaveSourceAuto       WaveSourceFormat = "auto"
+	WaveSourceGSD        WaveSourceFormat = "gsd"
+	WaveSourceSpecKit    WaveSourceFormat = "spec-kit"
+	WaveSourceTaskmaster WaveSourceFormat = "taskmaster"
+	WaveSourceTasksJSON  WaveSourceFormat = "tasks-json"
+)
+
+// Valid indicates whether the value is a known member of the WaveSourceFormat enum.
+func (e WaveSourceFormat) Valid() bool {
+	switch e {
+	case WaveSourceAuto:
+		return true
+	case WaveSourceGSD:
+		return true
+	case WaveSourceSpecKit:
+		return true
+	case WaveSourceTaskmaster:
+		return true
+	case WaveSourceTasksJSON:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WaveStatus.
+const (
+	WaveStatusWaveCancelled WaveStatus = "cancelled"
+	WaveStatusWaveCompleted WaveStatus = "completed"
+	WaveStatusWaveFailed    WaveStatus = "failed"
+	WaveStatusWavePending   WaveStatus = "pending"
+	WaveStatusWaveRunning   WaveStatus = "running"
+)
+
+// Valid indicates whether the value is a known member of the WaveStatus enum.
+func (e WaveStatus) Valid() bool {
+	switch e {
+	case WaveStatusWaveCancelled:
+		return true
+	case WaveStatusWaveCompleted:
+		return true
+	case WaveStatusWaveFailed:
+		return true
+	case WaveStatusWavePending:
+		return true
+	case WaveStatusWaveRunning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WaveSummaryMergeGate.
+const (
+	MergeGateCancelled WaveSummaryMergeGate = "cancelled"
+	MergeGateCompleted WaveSummaryMergeGate = "completed"
+	MergeGateFailed    WaveSummaryMergeGate = "failed"
+	MergeGateRunning   WaveSummaryMergeGate = "running"
+)
+
+// Valid indicates whether the value is a known member of the WaveSummaryMergeGate enum.
+func (e WaveSummaryMergeGate) Valid() bool {
+	switch e {
+	case MergeGateCancelled:
+		return true
+	case MergeGateCompleted:
+		return true
+	case MergeGateFailed:
+		return true
+	case MergeGateRunning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WaveTaskUpdateStatus.
+const (
+	WaveTaskCancelled WaveTaskUpdateStatus = "cancelled"
+	WaveTaskCompleted WaveTaskUpdateStatus = "completed"
+	WaveTaskFailed    WaveTaskUpdateStatus = "failed"
+)
+
+// Valid indicates whether the value is a known member of the WaveTaskUpdateStatus enum.
+func (e WaveTaskUpdateStatus) Valid() bool {
+	switch e {
+	case WaveTaskCancelled:
+		return true
+	case WaveTaskCompleted:
+		return true
+	case WaveTaskFailed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkerDispatchCapability.
 const (
 	WorkerDispatchCapabilityActive   WorkerDispatchCapability = "active"
@@ -2688,6 +2916,36 @@ type PeerUpdate struct {
 	Name      string   `json:"name,omitempty"`
 }
 
+// PlanFinding defines model for PlanFinding.
+type PlanFinding struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+
+	// Line Of the file, from 1.
+	Line  int      `json:"line,omitempty"`
+	Tasks []string `json:"tasks"`
+}
+
+// PlanLevel defines model for PlanLevel.
+type PlanLevel struct {
+	// Sub a, b, …; empty where the level is not divided.
+	Sub   string   `json:"sub"`
+	Tasks []string `json:"tasks"`
+
+	// Wave From 1.
+	Wave int `json:"wave"`
+}
+
+// PlanSerialized defines model for PlanSerialized.
+type PlanSerialized struct {
+	First string `json:"first"`
+
+	// MovedTo The sub-wave of second, such as 2b.
+	MovedTo string `json:"moved_to"`
+	Path    string `json:"path"`
+	Second  string `json:"second"`
+}
+
 // Presence defines model for Presence.
 type Presence struct {
 	// Dispatches What the worker works on now.
@@ -2707,16 +2965,19 @@ type PresenceResult struct {
 
 // Problem defines model for Problem.
 type Problem struct {
-	AfterMs      int64        `json:"after_ms,omitempty"`
-	Code         ErrorCode    `json:"code"`
-	Detail       string       `json:"detail,omitempty"`
-	Field        string       `json:"field,omitempty"`
-	Hint         string       `json:"hint,omitempty"`
-	NextCommands Commands     `json:"next_commands,omitempty"`
-	RequestId    string       `json:"request_id,omitempty"`
-	Retry        ProblemRetry `json:"retry"`
-	Status       int          `json:"status"`
-	Title        string       `json:"title"`
+	AfterMs int64     `json:"after_ms,omitempty"`
+	Code    ErrorCode `json:"code"`
+	Detail  string    `json:"detail,omitempty"`
+	Field   string    `json:"field,omitempty"`
+
+	// Findings Of plan_invalid: all that is wrong.
+	Findings     []PlanFinding `json:"findings,omitempty"`
+	Hint         string        `json:"hint,omitempty"`
+	NextCommands Commands      `json:"next_commands,omitempty"`
+	RequestId    string        `json:"request_id,omitempty"`
+	Retry        ProblemRetry  `json:"retry"`
+	Status       int           `json:"status"`
+	Title        string        `json:"title"`
 }
 
 // ProblemRetry defines model for Problem.Retry.
@@ -3438,6 +3699,421 @@ type WaitFailure struct {
 	Problem Problem `json:"problem"`
 }
 
+// Wave defines model for Wave.
+type Wave struct {
+	CheckpointDir *string `json:"checkpoint_dir"`
+	CompletedAt   *string `json:"completed_at"`
+	CreatedAt     string  `json:"created_at"`
+
+	// DowntimeMs The part of it in which the hub was down.
+	DowntimeMs int64 `json:"downtime_ms"`
+
+	// ElapsedMs Of this iteration.
+	ElapsedMs int64      `json:"elapsed_ms"`
+	Ending    WaveEnding `json:"ending"`
+
+	// Exhausted An iteration was asked for beyond the limit.
+	Exhausted   bool            `json:"exhausted"`
+	Goal        string          `json:"goal"`
+	Iteration   int             `json:"iteration"`
+	Metadata    json.RawMessage `json:"metadata"`
+	Owner       string          `json:"owner"`
+	Policy      WavePolicy      `json:"policy"`
+	RaiseReason *string         `json:"raise_reason"`
+	RunId       string          `json:"run_id"`
+	StartedAt   *string         `json:"started_at"`
+	Status      WaveStatus      `json:"status"`
+	Total       int             `json:"total"`
+
+	// Usage Of all attempts, as far as it is known.
+	Usage  WaveUsage `json:"usage"`
+	WaveId string    `json:"wave_id"`
+}
+
+// WaveBudget What all attempts may use together; 0 no bound. Tokens are input and output without what was read from a cache.
+type WaveBudget struct {
+	CostUsd float64 `json:"cost_usd,omitempty"`
+	Tokens  int64   `json:"tokens,omitempty"`
+}
+
+// WaveCancel defines model for WaveCancel.
+type WaveCancel struct {
+	Reason string `json:"reason,omitempty"`
+
+	// WaitMs Default 15000.
+	WaitMs *int64 `json:"wait_ms,omitempty"`
+}
+
+// WaveCheckpoint The files of a checkpoint folder, as they are.
+type WaveCheckpoint struct {
+	// Done The text of waves/N/done.json by N.
+	Done map[string]string `json:"done,omitempty"`
+
+	// Exhausted MAX_ITERATIONS_REACHED is there.
+	Exhausted bool   `json:"exhausted,omitempty"`
+	Graph     string `json:"graph"`
+	State     string `json:"state,omitempty"`
+}
+
+// WaveCreate One of tasks, source and checkpoint; none makes an empty wave. With a checkpoint tasks or source only have to be the same.
+type WaveCreate struct {
+	Checkpoint *WaveCheckpoint `json:"checkpoint,omitempty"`
+
+	// CheckpointDir Absolute, on the hub's host.
+	CheckpointDir string        `json:"checkpoint_dir,omitempty"`
+	Defaults      *WaveDefaults `json:"defaults,omitempty"`
+	Goal          string        `json:"goal,omitempty"`
+
+	// Metadata A JSON object of at most 16 KiB.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	Owner    string          `json:"owner,omitempty"`
+
+	// Policy What is left out has its default.
+	Policy WavePolicyInput `json:"policy,omitempty"`
+
+	// Replace Take the place of the pending wave of that id.
+	Replace bool        `json:"replace,omitempty"`
+	RunId   string      `json:"run_id"`
+	Source  *WaveSource `json:"source,omitempty"`
+	Spawn   bool        `json:"spawn,omitempty"`
+	Tasks   []WaveEntry `json:"tasks,omitempty"`
+
+	// WaveId A token; absent: minted.
+	WaveId string `json:"wave_id,omitempty"`
+}
+
+// WaveDefaults For tasks that name neither worker nor start: an imported plan names none.
+type WaveDefaults struct {
+	Start  *WaveStart `json:"start,omitempty"`
+	Worker string     `json:"worker,omitempty"`
+}
+
+// WaveEnding defines model for WaveEnding.
+type WaveEnding struct {
+	As     string `json:"as"`
+	Reason string `json:"reason"`
+}
+
+// WaveEntry A task as its caller declares it. Tokens, names and times are judged by the plan, so that all that is wrong is told at once.
+type WaveEntry struct {
+	Dependencies []string   `json:"dependencies,omitempty"`
+	Goal         string     `json:"goal"`
+	HandoffPath  string     `json:"handoff_path,omitempty"`
+	ReadScope    []string   `json:"read_scope,omitempty"`
+	Start        *WaveStart `json:"start,omitempty"`
+	TaskId       string     `json:"task_id"`
+
+	// TimeoutSecs Of each attempt, from when it is ready; clamped to 1 to 604800.
+	TimeoutSecs *int64 `json:"timeout_secs,omitempty"`
+	VerifyCmd   string `json:"verify_cmd,omitempty"`
+
+	// Worker NAME or NAME@PEER of an attached worker; instead of start.
+	Worker string `json:"worker,omitempty"`
+
+	// Workspace Tasks of other workspaces never conflict with it.
+	Workspace string `json:"workspace,omitempty"`
+
+	// WriteScope Absent: not known. Empty: it writes nothing.
+	WriteScope []string `json:"write_scope,omitempty"`
+}
+
+// WaveEvent defines model for WaveEvent.
+type WaveEvent struct {
+	At        string          `json:"at"`
+	Data      json.RawMessage `json:"data"`
+	HubTaskId *string         `json:"hub_task_id"`
+	RunId     string          `json:"run_id"`
+	Seq       int64           `json:"seq"`
+	TaskId    *string         `json:"task_id"`
+	Type      string          `json:"type"`
+	WaveId    *string         `json:"wave_id"`
+	WaveIndex *int            `json:"wave_index"`
+	WaveTotal *int            `json:"wave_total"`
+}
+
+// WaveGraph defines model for WaveGraph.
+type WaveGraph struct {
+	Edges []struct {
+		From string             `json:"from"`
+		Kind WaveGraphEdgesKind `json:"kind"`
+		To   string             `json:"to"`
+	} `json:"edges"`
+	Levels     []PlanLevel      `json:"levels"`
+	Serialized []PlanSerialized `json:"serialized"`
+
+	// Status Of each task.
+	Status map[string]string `json:"status,omitempty"`
+	WaveId string            `json:"wave_id"`
+}
+
+// WaveGraphEdgesKind defines model for WaveGraph.Edges.Kind.
+type WaveGraphEdgesKind string
+
+// WaveLevel defines model for WaveLevel.
+type WaveLevel struct {
+	Completed int        `json:"completed"`
+	Status    WaveStatus `json:"status"`
+	Sub       string     `json:"sub"`
+	Total     int        `json:"total"`
+	Wave      int        `json:"wave"`
+}
+
+// WavePage defines model for WavePage.
+type WavePage struct {
+	NextCursor *string `json:"next_cursor"`
+	Waves      []Wave  `json:"waves"`
+}
+
+// WavePlan defines model for WavePlan.
+type WavePlan struct {
+	Findings   []PlanFinding    `json:"findings"`
+	Levels     []PlanLevel      `json:"levels"`
+	Serialized []PlanSerialized `json:"serialized"`
+
+	// Tasks As they were read and cleaned.
+	Tasks    []WaveEntry   `json:"tasks,omitempty"`
+	Valid    bool          `json:"valid"`
+	Warnings []PlanFinding `json:"warnings"`
+}
+
+// WavePlanRequest Either tasks or source. defaults completes what tasks say of their placement.
+type WavePlanRequest struct {
+	Defaults *WaveDefaults `json:"defaults,omitempty"`
+
+	// Policy What is left out has its default.
+	Policy WavePolicyInput `json:"policy,omitempty"`
+	Source *WaveSource     `json:"source,omitempty"`
+	Tasks  []WaveEntry     `json:"tasks,omitempty"`
+}
+
+// WavePolicy defines model for WavePolicy.
+type WavePolicy struct {
+	Budget struct {
+		CostUsd float64 `json:"cost_usd"`
+		Tokens  int64   `json:"tokens"`
+	} `json:"budget"`
+	Concurrency   int    `json:"concurrency"`
+	Conflicts     string `json:"conflicts"`
+	IdleSecs      int64  `json:"idle_secs"`
+	LivenessSecs  int64  `json:"liveness_secs"`
+	Mail          string `json:"mail"`
+	MaxIterations int    `json:"max_iterations"`
+	OnFailure     string `json:"on_failure"`
+	Order         string `json:"order"`
+	Retry         int    `json:"retry"`
+	Scope         string `json:"scope"`
+	TimeoutSecs   int64  `json:"timeout_secs"`
+	Verify        string `json:"verify"`
+}
+
+// WavePolicyInput What is left out has its default.
+type WavePolicyInput struct {
+	Budget *WaveBudget `json:"budget,omitempty"`
+
+	// Concurrency Most live Dispatches of the wave; 0 no limit.
+	Concurrency int                      `json:"concurrency,omitempty"`
+	Conflicts   WavePolicyInputConflicts `json:"conflicts,omitempty"`
+
+	// IdleSecs A worker without output and reports for longer is told of; default 600, 0 off.
+	IdleSecs *int64 `json:"idle_secs,omitempty"`
+
+	// LivenessSecs A worker that is silent for longer is ended; 0 off.
+	LivenessSecs  *int64                   `json:"liveness_secs,omitempty"`
+	Mail          WavePolicyInputMail      `json:"mail,omitempty"`
+	MaxIterations int                      `json:"max_iterations,omitempty"`
+	OnFailure     WavePolicyInputOnFailure `json:"on_failure,omitempty"`
+	Order         WavePolicyInputOrder     `json:"order,omitempty"`
+
+	// Retry Automatic new attempts per task and iteration.
+	Retry int                  `json:"retry,omitempty"`
+	Scope WavePolicyInputScope `json:"scope,omitempty"`
+
+	// TimeoutSecs Default 3600; clamped to 1 to 604800.
+	TimeoutSecs *int64                `json:"timeout_secs,omitempty"`
+	Verify      WavePolicyInputVerify `json:"verify,omitempty"`
+}
+
+// WavePolicyInputConflicts defines model for WavePolicyInput.Conflicts.
+type WavePolicyInputConflicts string
+
+// WavePolicyInputMail defines model for WavePolicyInput.Mail.
+type WavePolicyInputMail string
+
+// WavePolicyInputOnFailure defines model for WavePolicyInput.OnFailure.
+type WavePolicyInputOnFailure string
+
+// WavePolicyInputOrder defines model for WavePolicyInput.Order.
+type WavePolicyInputOrder string
+
+// WavePolicyInputScope defines model for WavePolicyInput.Scope.
+type WavePolicyInputScope string
+
+// WavePolicyInputVerify defines model for WavePolicyInput.Verify.
+type WavePolicyInputVerify string
+
+// WaveResidual A Dispatch of a task that has ended, whose worker is not proven gone.
+type WaveResidual struct {
+	DispatchId string `json:"dispatch_id"`
+	Server     string `json:"server"`
+	State      string `json:"state"`
+	TaskId     string `json:"task_id"`
+}
+
+// WaveResult defines model for WaveResult.
+type WaveResult struct {
+	Mutation   Mutation         `json:"mutation"`
+	Serialized []PlanSerialized `json:"serialized,omitempty"`
+	Tasks      []WaveTask       `json:"tasks"`
+	Warnings   []PlanFinding    `json:"warnings"`
+	Wave       Wave             `json:"wave"`
+}
+
+// WaveRetry defines model for WaveRetry.
+type WaveRetry struct {
+	Budget *WaveBudget `json:"budget,omitempty"`
+
+	// MaxIterations Raises the limit; needs reason.
+	MaxIterations int    `json:"max_iterations,omitempty"`
+	Reason        string `json:"reason,omitempty"`
+	TimeoutSecs   *int64 `json:"timeout_secs,omitempty"`
+}
+
+// WaveSnapshot defines model for WaveSnapshot.
+type WaveSnapshot struct {
+	Mutation  *Mutation      `json:"mutation,omitempty"`
+	Residuals []WaveResidual `json:"residuals"`
+	Summary   WaveSummary    `json:"summary"`
+	Tasks     []WaveTask     `json:"tasks"`
+	Wave      Wave           `json:"wave"`
+}
+
+// WaveSource The tasks as the text of a file.
+type WaveSource struct {
+	Format WaveSourceFormat `json:"format,omitempty"`
+
+	// Name Of the file; auto looks at it.
+	Name string `json:"name,omitempty"`
+	Text string `json:"text"`
+}
+
+// WaveSourceFormat defines model for WaveSource.Format.
+type WaveSourceFormat string
+
+// WaveSpawn defines model for WaveSpawn.
+type WaveSpawn struct {
+	TimeoutSecs *int64 `json:"timeout_secs,omitempty"`
+}
+
+// WaveStart As worker start. A new worktree without a name gets one of the wave and the task.
+type WaveStart struct {
+	Agent    string `json:"agent"`
+	Base     string `json:"base,omitempty"`
+	Name     string `json:"name,omitempty"`
+	On       string `json:"on,omitempty"`
+	Parent   string `json:"parent,omitempty"`
+	Repo     string `json:"repo,omitempty"`
+	Setup    string `json:"setup,omitempty"`
+	Terminal string `json:"terminal,omitempty"`
+	Worktree string `json:"worktree,omitempty"`
+}
+
+// WaveStatus defines model for WaveStatus.
+type WaveStatus string
+
+// WaveSummary defines model for WaveSummary.
+type WaveSummary struct {
+	// ByStatus Every status has its count.
+	ByStatus map[string]int `json:"by_status"`
+
+	// Done Those that are completed.
+	Done      int                  `json:"done"`
+	Levels    []WaveLevel          `json:"levels"`
+	MergeGate WaveSummaryMergeGate `json:"merge_gate"`
+	Total     int                  `json:"total"`
+}
+
+// WaveSummaryMergeGate defines model for WaveSummary.MergeGate.
+type WaveSummaryMergeGate string
+
+// WaveTask defines model for WaveTask.
+type WaveTask struct {
+	Attempts     int      `json:"attempts"`
+	CompletedAt  *string  `json:"completed_at"`
+	Dependencies []string `json:"dependencies"`
+	DispatchId   *string  `json:"dispatch_id"`
+
+	// Goal Its beginning; the whole is the spec of its Task.
+	Goal        string  `json:"goal"`
+	HandoffPath string  `json:"handoff_path,omitempty"`
+	HubTaskId   string  `json:"hub_task_id"`
+	Level       int     `json:"level"`
+	Reason      *string `json:"reason"`
+
+	// Result Its beginning; the whole is the result of its Task.
+	Result          *string         `json:"result"`
+	ResultData      json.RawMessage `json:"result_data"`
+	ScopeViolations []string        `json:"scope_violations"`
+	SessionId       string          `json:"session_id"`
+	Start           *WaveStart      `json:"start,omitempty"`
+	StartedAt       *string         `json:"started_at"`
+	Status          WaveStatus      `json:"status"`
+	Sub             string          `json:"sub"`
+	TaskId          string          `json:"task_id"`
+	Usage           WaveTaskUsage   `json:"usage"`
+	VerifiedBy      *string         `json:"verified_by"`
+	VerifyCmd       string          `json:"verify_cmd,omitempty"`
+	VerifyResult    *string         `json:"verify_result"`
+
+	// WaitingFor dependency, ordering, concurrency, limit, budget, peer, agent, worker, answer, permission, prompt, operator, checkpoint, verification or unknown
+	WaitingFor *string  `json:"waiting_for"`
+	WaveIndex  int      `json:"wave_index"`
+	Worker     string   `json:"worker,omitempty"`
+	Workspace  string   `json:"workspace,omitempty"`
+	WriteScope []string `json:"write_scope,omitempty"`
+}
+
+// WaveTaskAdd defines model for WaveTaskAdd.
+type WaveTaskAdd struct {
+	// Task A task as its caller declares it. Tokens, names and times are judged by the plan, so that all that is wrong is told at once.
+	Task WaveEntry `json:"task"`
+}
+
+// WaveTaskUpdate defines model for WaveTaskUpdate.
+type WaveTaskUpdate struct {
+	Dependencies *[]string            `json:"dependencies,omitempty"`
+	Goal         string               `json:"goal,omitempty"`
+	HandoffPath  *string              `json:"handoff_path,omitempty"`
+	ReadScope    *[]string            `json:"read_scope,omitempty"`
+	Reason       string               `json:"reason,omitempty"`
+	Start        *WaveStart           `json:"start,omitempty"`
+	Status       WaveTaskUpdateStatus `json:"status,omitempty"`
+	TimeoutSecs  *int64               `json:"timeout_secs,omitempty"`
+	VerifyCmd    *string              `json:"verify_cmd,omitempty"`
+	Worker       string               `json:"worker,omitempty"`
+	Workspace    *string              `json:"workspace,omitempty"`
+	WriteScope   *[]string            `json:"write_scope,omitempty"`
+}
+
+// WaveTaskUpdateStatus defines model for WaveTaskUpdate.Status.
+type WaveTaskUpdateStatus string
+
+// WaveTaskUsage defines model for WaveTaskUsage.
+type WaveTaskUsage struct {
+	CostUsd float64 `json:"cost_usd"`
+	Tokens  int64   `json:"tokens"`
+}
+
+// WaveUsage Of all attempts, as far as it is known.
+type WaveUsage struct {
+	CostUsd float64 `json:"cost_usd"`
+
+	// Tokens Input and output, without what was read from a cache.
+	Tokens int64 `json:"tokens"`
+
+	// Unmetered Dispatches of which nothing is known.
+	Unmetered int `json:"unmetered"`
+}
+
 // WorkerDispatch defines model for WorkerDispatch.
 type WorkerDispatch struct {
 	// Capability fenced: a stop was asked for, or its home has ended it
@@ -3747,6 +4423,9 @@ type TerminalParam = string
 // WaitMS defines model for WaitMS.
 type WaitMS = int64
 
+// WaveParam defines model for WaveParam.
+type WaveParam = string
+
 // WorkerParam defines model for WorkerParam.
 type WorkerParam = string
 
@@ -3801,6 +4480,18 @@ type ReadOutputParamsSource string
 type StopWorkerParams struct {
 	// IdempotencyKey req_… and 26 characters.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// StreamEventsParams defines parameters for StreamEvents.
+type StreamEventsParams struct {
+	Wave string `form:"wave,omitempty" json:"wave,omitempty"`
+	Run  string `form:"run,omitempty" json:"run,omitempty"`
+	All  bool   `form:"all,omitempty" json:"all,omitempty"`
+
+	// Cursor Begin behind this seq; Last-Event-ID goes before it.
+	Cursor      *int64 `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Follow      *bool  `form:"follow,omitempty" json:"follow,omitempty"`
+	LastEventID string `json:"Last-Event-ID,omitempty"`
 }
 
 // RotateKeyParams defines parameters for RotateKey.
@@ -4066,6 +4757,52 @@ type WaitTerminalParams struct {
 // WaitTerminalParamsFor defines parameters for WaitTerminal.
 type WaitTerminalParamsFor string
 
+// ListWavesParams defines parameters for ListWaves.
+type ListWavesParams struct {
+	Status WaveStatus `form:"status,omitempty" json:"status,omitempty"`
+	Run    string     `form:"run,omitempty" json:"run,omitempty"`
+
+	// Cursor next_cursor of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CreateWaveParams defines parameters for CreateWave.
+type CreateWaveParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// CancelWaveParams defines parameters for CancelWave.
+type CancelWaveParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RetryWaveParams defines parameters for RetryWave.
+type RetryWaveParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SpawnWaveParams defines parameters for SpawnWave.
+type SpawnWaveParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// AddWaveTaskParams defines parameters for AddWaveTask.
+type AddWaveTaskParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdateWaveTaskParams defines parameters for UpdateWaveTask.
+type UpdateWaveTaskParams struct {
+	// IdempotencyKey req_… and 26 characters.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListWorkersParams defines parameters for ListWorkers.
 type ListWorkersParams struct {
 	// Cursor next_cursor of the page before.
@@ -4214,6 +4951,27 @@ type CloseTerminalJSONRequestBody = TerminalClose
 
 // SendTerminalJSONRequestBody defines body for SendTerminal for application/json ContentType.
 type SendTerminalJSONRequestBody = TerminalSend
+
+// CreateWaveJSONRequestBody defines body for CreateWave for application/json ContentType.
+type CreateWaveJSONRequestBody = WaveCreate
+
+// PlanWaveJSONRequestBody defines body for PlanWave for application/json ContentType.
+type PlanWaveJSONRequestBody = WavePlanRequest
+
+// CancelWaveJSONRequestBody defines body for CancelWave for application/json ContentType.
+type CancelWaveJSONRequestBody = WaveCancel
+
+// RetryWaveJSONRequestBody defines body for RetryWave for application/json ContentType.
+type RetryWaveJSONRequestBody = WaveRetry
+
+// SpawnWaveJSONRequestBody defines body for SpawnWave for application/json ContentType.
+type SpawnWaveJSONRequestBody = WaveSpawn
+
+// AddWaveTaskJSONRequestBody defines body for AddWaveTask for application/json ContentType.
+type AddWaveTaskJSONRequestBody = WaveTaskAdd
+
+// UpdateWaveTaskJSONRequestBody defines body for UpdateWaveTask for application/json ContentType.
+type UpdateWaveTaskJSONRequestBody = WaveTaskUpdate
 
 // RegisterWorkerJSONRequestBody defines body for RegisterWorker for application/json ContentType.
 type RegisterWorkerJSONRequestBody = WorkerRegister
@@ -4439,6 +5197,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/dispatches/{dispatch}/stop (the `StopWorker` operationId).
 	StopWorker(ctx context.Context, dispatch DispatchParam, params *StopWorkerParams, body StopWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StreamEvents The log of events as server-sent events, from a cursor on.
+	//
+	// Each event has its seq as id, its type as event and one WaveEvent as data. An event named heartbeat, with the last seq and the time as data, comes every 15 s. A cursor from before what is kept is refused with cursor_expired. One of wave, run and all is given. Without a cursor the stream begins with the oldest event that is kept; with follow=false it ends behind the newest one.
+	//
+	// Corresponds with GET /v1/events (the `StreamEvents` operationId).
+	StreamEvents(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetHub What this hub is, and how much it holds.
 	//
@@ -4948,6 +5713,131 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
 	WaitTerminal(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListWaves Waves, newest first.
+	//
+	// Corresponds with GET /v1/waves (the `ListWaves` operationId).
+	ListWaves(ctx context.Context, params *ListWavesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWaveWithBody Validate a wave and store it with its Tasks, all or nothing.
+	//
+	// What has findings is plan_invalid, with all of them. With spawn it is running when the answer comes.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/waves (the `CreateWave` operationId).
+	CreateWaveWithBody(ctx context.Context, params *CreateWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWave Validate a wave and store it with its Tasks, all or nothing.
+	//
+	// What has findings is plan_invalid, with all of them. With spawn it is running when the answer comes.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/waves (the `CreateWave` operationId).
+	CreateWave(ctx context.Context, params *CreateWaveParams, body CreateWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PlanWaveWithBody Validate and plan the tasks of a wave. Nothing is stored.
+	//
+	// All findings come at once. valid is false when there is one; warnings do not count. What cannot be checked since a peer is down is a warning unchecked.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/waves/plan (the `PlanWave` operationId).
+	PlanWaveWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PlanWave Validate and plan the tasks of a wave. Nothing is stored.
+	//
+	// All findings come at once. valid is false when there is one; warnings do not count. What cannot be checked since a peer is down is a warning unchecked.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/waves/plan (the `PlanWave` operationId).
+	PlanWave(ctx context.Context, body PlanWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetWave A wave with its tasks, why each of them waits, and what is left over.
+	//
+	// Corresponds with GET /v1/waves/{wave} (the `GetWave` operationId).
+	GetWave(ctx context.Context, wave WaveParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelWaveWithBody End a wave as cancelled, and wait up to 15 s for that.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/waves/{wave}/cancel (the `CancelWave` operationId).
+	CancelWaveWithBody(ctx context.Context, wave WaveParam, params *CancelWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelWave End a wave as cancelled, and wait up to 15 s for that.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/waves/{wave}/cancel (the `CancelWave` operationId).
+	CancelWave(ctx context.Context, wave WaveParam, params *CancelWaveParams, body CancelWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetWaveGraph The plan of a wave, as its levels, decisions and edges.
+	//
+	// Corresponds with GET /v1/waves/{wave}/graph (the `GetWaveGraph` operationId).
+	GetWaveGraph(ctx context.Context, wave WaveParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryWaveWithBody Run everything of a failed or cancelled wave again that is not completed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/waves/{wave}/retry (the `RetryWave` operationId).
+	RetryWaveWithBody(ctx context.Context, wave WaveParam, params *RetryWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryWave Run everything of a failed or cancelled wave again that is not completed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/waves/{wave}/retry (the `RetryWave` operationId).
+	RetryWave(ctx context.Context, wave WaveParam, params *RetryWaveParams, body RetryWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SpawnWaveWithBody Start a wave and answer at once. A running one is answered as it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/waves/{wave}/spawn (the `SpawnWave` operationId).
+	SpawnWaveWithBody(ctx context.Context, wave WaveParam, params *SpawnWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SpawnWave Start a wave and answer at once. A running one is answered as it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/waves/{wave}/spawn (the `SpawnWave` operationId).
+	SpawnWave(ctx context.Context, wave WaveParam, params *SpawnWaveParams, body SpawnWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddWaveTaskWithBody Add a task to a pending wave, which is planned anew as a whole.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/waves/{wave}/tasks (the `AddWaveTask` operationId).
+	AddWaveTaskWithBody(ctx context.Context, wave WaveParam, params *AddWaveTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddWaveTask Add a task to a pending wave, which is planned anew as a whole.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/waves/{wave}/tasks (the `AddWaveTask` operationId).
+	AddWaveTask(ctx context.Context, wave WaveParam, params *AddWaveTaskParams, body AddWaveTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWaveTaskWithBody Change a task of a pending wave, or the goal or the status of one of a running wave.
+	//
+	// A status ends a running task, whose Dispatch is stopped first. A task that has ended stays as it is; the same status again changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/waves/{wave}/tasks/{token} (the `UpdateWaveTask` operationId).
+	UpdateWaveTaskWithBody(ctx context.Context, wave WaveParam, token string, params *UpdateWaveTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWaveTask Change a task of a pending wave, or the goal or the status of one of a running wave.
+	//
+	// A status ends a running task, whose Dispatch is stopped first. A task that has ended stays as it is; the same status again changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/waves/{wave}/tasks/{token} (the `UpdateWaveTask` operationId).
+	UpdateWaveTask(ctx context.Context, wave WaveParam, token string, params *UpdateWaveTaskParams, body UpdateWaveTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListWorkers Identities of attached workers, newest first, with their presence and what they have.
 	//
 	// Corresponds with GET /v1/workers (the `ListWorkers` operationId).
@@ -5379,6 +6269,23 @@ func (c *Client) StopWorkerWithBody(ctx context.Context, dispatch DispatchParam,
 // Corresponds with POST /v1/dispatches/{dispatch}/stop (the `StopWorker` operationId).
 func (c *Client) StopWorker(ctx context.Context, dispatch DispatchParam, params *StopWorkerParams, body StopWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStopWorkerRequest(c.Server, dispatch, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StreamEvents The log of events as server-sent events, from a cursor on.
+//
+// Each event has its seq as id, its type as event and one WaveEvent as data. An event named heartbeat, with the last seq and the time as data, comes every 15 s. A cursor from before what is kept is refused with cursor_expired. One of wave, run and all is given. Without a cursor the stream begins with the oldest event that is kept; with follow=false it ends behind the newest one.
+//
+// Corresponds with GET /v1/events (the `StreamEvents` operationId).
+func (c *Client) StreamEvents(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStreamEventsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6617,6 +7524,301 @@ func (c *Client) WaitTerminal(ctx context.Context, terminal TerminalParam, param
 	return c.Client.Do(req)
 }
 
+// ListWaves Waves, newest first.
+//
+// Corresponds with GET /v1/waves (the `ListWaves` operationId).
+func (c *Client) ListWaves(ctx context.Context, params *ListWavesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWavesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWaveWithBody Validate a wave and store it with its Tasks, all or nothing.
+//
+// What has findings is plan_invalid, with all of them. With spawn it is running when the answer comes.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/waves (the `CreateWave` operationId).
+func (c *Client) CreateWaveWithBody(ctx context.Context, params *CreateWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWaveRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWave Validate a wave and store it with its Tasks, all or nothing.
+//
+// What has findings is plan_invalid, with all of them. With spawn it is running when the answer comes.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/waves (the `CreateWave` operationId).
+func (c *Client) CreateWave(ctx context.Context, params *CreateWaveParams, body CreateWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWaveRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PlanWaveWithBody Validate and plan the tasks of a wave. Nothing is stored.
+//
+// All findings come at once. valid is false when there is one; warnings do not count. What cannot be checked since a peer is down is a warning unchecked.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/waves/plan (the `PlanWave` operationId).
+func (c *Client) PlanWaveWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlanWaveRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PlanWave Validate and plan the tasks of a wave. Nothing is stored.
+//
+// All findings come at once. valid is false when there is one; warnings do not count. What cannot be checked since a peer is down is a warning unchecked.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/waves/plan (the `PlanWave` operationId).
+func (c *Client) PlanWave(ctx context.Context, body PlanWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlanWaveRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetWave A wave with its tasks, why each of them waits, and what is left over.
+//
+// Corresponds with GET /v1/waves/{wave} (the `GetWave` operationId).
+func (c *Client) GetWave(ctx context.Context, wave WaveParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetWaveRequest(c.Server, wave)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelWaveWithBody End a wave as cancelled, and wait up to 15 s for that.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/waves/{wave}/cancel (the `CancelWave` operationId).
+func (c *Client) CancelWaveWithBody(ctx context.Context, wave WaveParam, params *CancelWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelWaveRequestWithBody(c.Server, wave, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelWave End a wave as cancelled, and wait up to 15 s for that.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/waves/{wave}/cancel (the `CancelWave` operationId).
+func (c *Client) CancelWave(ctx context.Context, wave WaveParam, params *CancelWaveParams, body CancelWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelWaveRequest(c.Server, wave, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetWaveGraph The plan of a wave, as its levels, decisions and edges.
+//
+// Corresponds with GET /v1/waves/{wave}/graph (the `GetWaveGraph` operationId).
+func (c *Client) GetWaveGraph(ctx context.Context, wave WaveParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetWaveGraphRequest(c.Server, wave)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryWaveWithBody Run everything of a failed or cancelled wave again that is not completed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/waves/{wave}/retry (the `RetryWave` operationId).
+func (c *Client) RetryWaveWithBody(ctx context.Context, wave WaveParam, params *RetryWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryWaveRequestWithBody(c.Server, wave, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryWave Run everything of a failed or cancelled wave again that is not completed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/waves/{wave}/retry (the `RetryWave` operationId).
+func (c *Client) RetryWave(ctx context.Context, wave WaveParam, params *RetryWaveParams, body RetryWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryWaveRequest(c.Server, wave, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SpawnWaveWithBody Start a wave and answer at once. A running one is answered as it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/waves/{wave}/spawn (the `SpawnWave` operationId).
+func (c *Client) SpawnWaveWithBody(ctx context.Context, wave WaveParam, params *SpawnWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSpawnWaveRequestWithBody(c.Server, wave, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SpawnWave Start a wave and answer at once. A running one is answered as it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/waves/{wave}/spawn (the `SpawnWave` operationId).
+func (c *Client) SpawnWave(ctx context.Context, wave WaveParam, params *SpawnWaveParams, body SpawnWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSpawnWaveRequest(c.Server, wave, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddWaveTaskWithBody Add a task to a pending wave, which is planned anew as a whole.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/waves/{wave}/tasks (the `AddWaveTask` operationId).
+func (c *Client) AddWaveTaskWithBody(ctx context.Context, wave WaveParam, params *AddWaveTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddWaveTaskRequestWithBody(c.Server, wave, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddWaveTask Add a task to a pending wave, which is planned anew as a whole.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/waves/{wave}/tasks (the `AddWaveTask` operationId).
+func (c *Client) AddWaveTask(ctx context.Context, wave WaveParam, params *AddWaveTaskParams, body AddWaveTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddWaveTaskRequest(c.Server, wave, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWaveTaskWithBody Change a task of a pending wave, or the goal or the status of one of a running wave.
+//
+// A status ends a running task, whose Dispatch is stopped first. A task that has ended stays as it is; the same status again changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/waves/{wave}/tasks/{token} (the `UpdateWaveTask` operationId).
+func (c *Client) UpdateWaveTaskWithBody(ctx context.Context, wave WaveParam, token string, params *UpdateWaveTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWaveTaskRequestWithBody(c.Server, wave, token, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWaveTask Change a task of a pending wave, or the goal or the status of one of a running wave.
+//
+// A status ends a running task, whose Dispatch is stopped first. A task that has ended stays as it is; the same status again changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/waves/{wave}/tasks/{token} (the `UpdateWaveTask` operationId).
+func (c *Client) UpdateWaveTask(ctx context.Context, wave WaveParam, token string, params *UpdateWaveTaskParams, body UpdateWaveTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWaveTaskRequest(c.Server, wave, token, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListWorkers Identities of attached workers, newest first, with their presence and what they have.
 //
 // Corresponds with GET /v1/workers (the `ListWorkers` operationId).
@@ -7550,6 +8752,109 @@ func NewStopWorkerRequestWithBody(server string, dispatch DispatchParam, params 
 		}
 
 		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewStreamEventsRequest constructs an http.Request for the StreamEvents method
+func NewStreamEventsRequest(server string, params *StreamEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "wave", params.Wave, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "run", params.Run, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "all", params.All, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Follow != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "follow", *params.Follow, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Last-Event-ID", headerParam0)
 
 	}
 
@@ -10157,6 +11462,548 @@ func NewWaitTerminalRequest(server string, terminal TerminalParam, params *WaitT
 	return req, nil
 }
 
+// NewListWavesRequest constructs an http.Request for the ListWaves method
+func NewListWavesRequest(server string, params *ListWavesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/waves")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "run", params.Run, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateWaveRequest calls the generic CreateWave builder with application/json body
+func NewCreateWaveRequest(server string, params *CreateWaveParams, body CreateWaveJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateWaveRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateWaveRequestWithBody constructs an http.Request for the CreateWave method, with any body, and a specified content type
+func NewCreateWaveRequestWithBody(server string, params *CreateWaveParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/waves")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewPlanWaveRequest calls the generic PlanWave builder with application/json body
+func NewPlanWaveRequest(server string, body PlanWaveJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPlanWaveRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPlanWaveRequestWithBody constructs an http.Request for the PlanWave method, with any body, and a specified content type
+func NewPlanWaveRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/waves/plan")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetWaveRequest constructs an http.Request for the GetWave method
+func NewGetWaveRequest(server string, wave WaveParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "wave", wave, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/waves/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCancelWaveRequest calls the generic CancelWave builder with application/json body
+func NewCancelWaveRequest(server string, wave WaveParam, params *CancelWaveParams, body CancelWaveJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCancelWaveRequestWithBody(server, wave, params, "application/json", bodyReader)
+}
+
+// NewCancelWaveRequestWithBody constructs an http.Request for the CancelWave method, with any body, and a specified content type
+func NewCancelWaveRequestWithBody(server string, wave WaveParam, params *CancelWaveParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "wave", wave, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/waves/%s/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewGetWaveGraphRequest constructs an http.Request for the GetWaveGraph method
+func NewGetWaveGraphRequest(server string, wave WaveParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "wave", wave, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/waves/%s/graph", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetryWaveRequest calls the generic RetryWave builder with application/json body
+func NewRetryWaveRequest(server string, wave WaveParam, params *RetryWaveParams, body RetryWaveJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRetryWaveRequestWithBody(server, wave, params, "application/json", bodyReader)
+}
+
+// NewRetryWaveRequestWithBody constructs an http.Request for the RetryWave method, with any body, and a specified content type
+func NewRetryWaveRequestWithBody(server string, wave WaveParam, params *RetryWaveParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "wave", wave, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/waves/%s/retry", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewSpawnWaveRequest calls the generic SpawnWave builder with application/json body
+func NewSpawnWaveRequest(server string, wave WaveParam, params *SpawnWaveParams, body SpawnWaveJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSpawnWaveRequestWithBody(server, wave, params, "application/json", bodyReader)
+}
+
+// NewSpawnWaveRequestWithBody constructs an http.Request for the SpawnWave method, with any body, and a specified content type
+func NewSpawnWaveRequestWithBody(server string, wave WaveParam, params *SpawnWaveParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "wave", wave, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/waves/%s/spawn", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewAddWaveTaskRequest calls the generic AddWaveTask builder with application/json body
+func NewAddWaveTaskRequest(server string, wave WaveParam, params *AddWaveTaskParams, body AddWaveTaskJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddWaveTaskRequestWithBody(server, wave, params, "application/json", bodyReader)
+}
+
+// NewAddWaveTaskRequestWithBody constructs an http.Request for the AddWaveTask method, with any body, and a specified content type
+func NewAddWaveTaskRequestWithBody(server string, wave WaveParam, params *AddWaveTaskParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "wave", wave, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/waves/%s/tasks", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateWaveTaskRequest calls the generic UpdateWaveTask builder with application/json body
+func NewUpdateWaveTaskRequest(server string, wave WaveParam, token string, params *UpdateWaveTaskParams, body UpdateWaveTaskJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateWaveTaskRequestWithBody(server, wave, token, params, "application/json", bodyReader)
+}
+
+// NewUpdateWaveTaskRequestWithBody constructs an http.Request for the UpdateWaveTask method, with any body, and a specified content type
+func NewUpdateWaveTaskRequestWithBody(server string, wave WaveParam, token string, params *UpdateWaveTaskParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "wave", wave, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "token", token, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/waves/%s/tasks/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
 // NewListWorkersRequest constructs an http.Request for the ListWorkers method
 func NewListWorkersRequest(server string, params *ListWorkersParams) (*http.Request, error) {
 	var err error
@@ -10950,6 +12797,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/dispatches/{dispatch}/stop (the `StopWorker` operationId).
 	StopWorkerWithResponse(ctx context.Context, dispatch DispatchParam, params *StopWorkerParams, body StopWorkerJSONRequestBody, reqEditors ...RequestEditorFn) (*StopWorkerResponse, error)
 
+	// StreamEventsWithResponse The log of events as server-sent events, from a cursor on.
+	//
+	// Each event has its seq as id, its type as event and one WaveEvent as data. An event named heartbeat, with the last seq and the time as data, comes every 15 s. A cursor from before what is kept is refused with cursor_expired. One of wave, run and all is given. Without a cursor the stream begins with the oldest event that is kept; with follow=false it ends behind the newest one.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/events (the `StreamEvents` operationId).
+	StreamEventsWithResponse(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*StreamEventsResponse, error)
+
 	// GetHubWithResponse What this hub is, and how much it holds.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -11505,6 +13361,137 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/terminals/{terminal}/wait (the `WaitTerminal` operationId).
 	WaitTerminalWithResponse(ctx context.Context, terminal TerminalParam, params *WaitTerminalParams, reqEditors ...RequestEditorFn) (*WaitTerminalResponse, error)
+
+	// ListWavesWithResponse Waves, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/waves (the `ListWaves` operationId).
+	ListWavesWithResponse(ctx context.Context, params *ListWavesParams, reqEditors ...RequestEditorFn) (*ListWavesResponse, error)
+
+	// CreateWaveWithBodyWithResponse Validate a wave and store it with its Tasks, all or nothing.
+	//
+	// What has findings is plan_invalid, with all of them. With spawn it is running when the answer comes.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves (the `CreateWave` operationId).
+	CreateWaveWithBodyWithResponse(ctx context.Context, params *CreateWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWaveResponse, error)
+
+	// CreateWaveWithResponse Validate a wave and store it with its Tasks, all or nothing.
+	//
+	// What has findings is plan_invalid, with all of them. With spawn it is running when the answer comes.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves (the `CreateWave` operationId).
+	CreateWaveWithResponse(ctx context.Context, params *CreateWaveParams, body CreateWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWaveResponse, error)
+
+	// PlanWaveWithBodyWithResponse Validate and plan the tasks of a wave. Nothing is stored.
+	//
+	// All findings come at once. valid is false when there is one; warnings do not count. What cannot be checked since a peer is down is a warning unchecked.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves/plan (the `PlanWave` operationId).
+	PlanWaveWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlanWaveResponse, error)
+
+	// PlanWaveWithResponse Validate and plan the tasks of a wave. Nothing is stored.
+	//
+	// All findings come at once. valid is false when there is one; warnings do not count. What cannot be checked since a peer is down is a warning unchecked.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves/plan (the `PlanWave` operationId).
+	PlanWaveWithResponse(ctx context.Context, body PlanWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*PlanWaveResponse, error)
+
+	// GetWaveWithResponse A wave with its tasks, why each of them waits, and what is left over.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/waves/{wave} (the `GetWave` operationId).
+	GetWaveWithResponse(ctx context.Context, wave WaveParam, reqEditors ...RequestEditorFn) (*GetWaveResponse, error)
+
+	// CancelWaveWithBodyWithResponse End a wave as cancelled, and wait up to 15 s for that.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves/{wave}/cancel (the `CancelWave` operationId).
+	CancelWaveWithBodyWithResponse(ctx context.Context, wave WaveParam, params *CancelWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelWaveResponse, error)
+
+	// CancelWaveWithResponse End a wave as cancelled, and wait up to 15 s for that.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves/{wave}/cancel (the `CancelWave` operationId).
+	CancelWaveWithResponse(ctx context.Context, wave WaveParam, params *CancelWaveParams, body CancelWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelWaveResponse, error)
+
+	// GetWaveGraphWithResponse The plan of a wave, as its levels, decisions and edges.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/waves/{wave}/graph (the `GetWaveGraph` operationId).
+	GetWaveGraphWithResponse(ctx context.Context, wave WaveParam, reqEditors ...RequestEditorFn) (*GetWaveGraphResponse, error)
+
+	// RetryWaveWithBodyWithResponse Run everything of a failed or cancelled wave again that is not completed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves/{wave}/retry (the `RetryWave` operationId).
+	RetryWaveWithBodyWithResponse(ctx context.Context, wave WaveParam, params *RetryWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RetryWaveResponse, error)
+
+	// RetryWaveWithResponse Run everything of a failed or cancelled wave again that is not completed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves/{wave}/retry (the `RetryWave` operationId).
+	RetryWaveWithResponse(ctx context.Context, wave WaveParam, params *RetryWaveParams, body RetryWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*RetryWaveResponse, error)
+
+	// SpawnWaveWithBodyWithResponse Start a wave and answer at once. A running one is answered as it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves/{wave}/spawn (the `SpawnWave` operationId).
+	SpawnWaveWithBodyWithResponse(ctx context.Context, wave WaveParam, params *SpawnWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SpawnWaveResponse, error)
+
+	// SpawnWaveWithResponse Start a wave and answer at once. A running one is answered as it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves/{wave}/spawn (the `SpawnWave` operationId).
+	SpawnWaveWithResponse(ctx context.Context, wave WaveParam, params *SpawnWaveParams, body SpawnWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*SpawnWaveResponse, error)
+
+	// AddWaveTaskWithBodyWithResponse Add a task to a pending wave, which is planned anew as a whole.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves/{wave}/tasks (the `AddWaveTask` operationId).
+	AddWaveTaskWithBodyWithResponse(ctx context.Context, wave WaveParam, params *AddWaveTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddWaveTaskResponse, error)
+
+	// AddWaveTaskWithResponse Add a task to a pending wave, which is planned anew as a whole.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/waves/{wave}/tasks (the `AddWaveTask` operationId).
+	AddWaveTaskWithResponse(ctx context.Context, wave WaveParam, params *AddWaveTaskParams, body AddWaveTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*AddWaveTaskResponse, error)
+
+	// UpdateWaveTaskWithBodyWithResponse Change a task of a pending wave, or the goal or the status of one of a running wave.
+	//
+	// A status ends a running task, whose Dispatch is stopped first. A task that has ended stays as it is; the same status again changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/waves/{wave}/tasks/{token} (the `UpdateWaveTask` operationId).
+	UpdateWaveTaskWithBodyWithResponse(ctx context.Context, wave WaveParam, token string, params *UpdateWaveTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWaveTaskResponse, error)
+
+	// UpdateWaveTaskWithResponse Change a task of a pending wave, or the goal or the status of one of a running wave.
+	//
+	// A status ends a running task, whose Dispatch is stopped first. A task that has ended stays as it is; the same status again changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/waves/{wave}/tasks/{token} (the `UpdateWaveTask` operationId).
+	UpdateWaveTaskWithResponse(ctx context.Context, wave WaveParam, token string, params *UpdateWaveTaskParams, body UpdateWaveTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWaveTaskResponse, error)
 
 	// ListWorkersWithResponse Identities of attached workers, newest first, with their presence and what they have.
 	//
@@ -12242,6 +14229,47 @@ func (r StopWorkerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r StopWorkerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type StreamEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r StreamEventsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r StreamEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StreamEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StreamEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StreamEventsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14615,6 +16643,486 @@ func (r WaitTerminalResponse) ContentType() string {
 	return ""
 }
 
+type ListWavesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WavePage
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListWavesResponse) GetJSON200() *WavePage {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListWavesResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListWavesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListWavesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListWavesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListWavesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateWaveResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WaveResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateWaveResponse) GetJSON201() *WaveResult {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateWaveResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWaveResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWaveResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWaveResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWaveResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PlanWaveResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WavePlan
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PlanWaveResponse) GetJSON200() *WavePlan {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PlanWaveResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PlanWaveResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PlanWaveResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PlanWaveResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PlanWaveResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetWaveResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WaveSnapshot
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetWaveResponse) GetJSON200() *WaveSnapshot {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetWaveResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetWaveResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetWaveResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetWaveResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetWaveResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CancelWaveResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WaveSnapshot
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelWaveResponse) GetJSON200() *WaveSnapshot {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CancelWaveResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelWaveResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelWaveResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelWaveResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelWaveResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetWaveGraphResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WaveGraph
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetWaveGraphResponse) GetJSON200() *WaveGraph {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetWaveGraphResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetWaveGraphResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetWaveGraphResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetWaveGraphResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetWaveGraphResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetryWaveResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WaveSnapshot
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RetryWaveResponse) GetJSON200() *WaveSnapshot {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RetryWaveResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RetryWaveResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RetryWaveResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetryWaveResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetryWaveResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SpawnWaveResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WaveSnapshot
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SpawnWaveResponse) GetJSON200() *WaveSnapshot {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SpawnWaveResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SpawnWaveResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SpawnWaveResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SpawnWaveResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SpawnWaveResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddWaveTaskResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WaveResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AddWaveTaskResponse) GetJSON201() *WaveResult {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AddWaveTaskResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddWaveTaskResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddWaveTaskResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddWaveTaskResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddWaveTaskResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateWaveTaskResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WaveResult
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateWaveTaskResponse) GetJSON200() *WaveResult {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r UpdateWaveTaskResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateWaveTaskResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateWaveTaskResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateWaveTaskResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateWaveTaskResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListWorkersResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -15402,6 +17910,21 @@ func (c *ClientWithResponses) StopWorkerWithResponse(ctx context.Context, dispat
 		return nil, err
 	}
 	return ParseStopWorkerResponse(rsp)
+}
+
+// StreamEventsWithResponse The log of events as server-sent events, from a cursor on.
+//
+// Each event has its seq as id, its type as event and one WaveEvent as data. An event named heartbeat, with the last seq and the time as data, comes every 15 s. A cursor from before what is kept is refused with cursor_expired. One of wave, run and all is given. Without a cursor the stream begins with the oldest event that is kept; with follow=false it ends behind the newest one.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/events (the `StreamEvents` operationId).
+func (c *ClientWithResponses) StreamEventsWithResponse(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*StreamEventsResponse, error) {
+	rsp, err := c.StreamEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStreamEventsResponse(rsp)
 }
 
 // GetHubWithResponse What this hub is, and how much it holds.
@@ -16392,6 +18915,239 @@ func (c *ClientWithResponses) WaitTerminalWithResponse(ctx context.Context, term
 	return ParseWaitTerminalResponse(rsp)
 }
 
+// ListWavesWithResponse Waves, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/waves (the `ListWaves` operationId).
+func (c *ClientWithResponses) ListWavesWithResponse(ctx context.Context, params *ListWavesParams, reqEditors ...RequestEditorFn) (*ListWavesResponse, error) {
+	rsp, err := c.ListWaves(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListWavesResponse(rsp)
+}
+
+// CreateWaveWithBodyWithResponse Validate a wave and store it with its Tasks, all or nothing.
+//
+// What has findings is plan_invalid, with all of them. With spawn it is running when the answer comes.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves (the `CreateWave` operationId).
+func (c *ClientWithResponses) CreateWaveWithBodyWithResponse(ctx context.Context, params *CreateWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWaveResponse, error) {
+	rsp, err := c.CreateWaveWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWaveResponse(rsp)
+}
+
+// CreateWaveWithResponse Validate a wave and store it with its Tasks, all or nothing.
+//
+// What has findings is plan_invalid, with all of them. With spawn it is running when the answer comes.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves (the `CreateWave` operationId).
+func (c *ClientWithResponses) CreateWaveWithResponse(ctx context.Context, params *CreateWaveParams, body CreateWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWaveResponse, error) {
+	rsp, err := c.CreateWave(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWaveResponse(rsp)
+}
+
+// PlanWaveWithBodyWithResponse Validate and plan the tasks of a wave. Nothing is stored.
+//
+// All findings come at once. valid is false when there is one; warnings do not count. What cannot be checked since a peer is down is a warning unchecked.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves/plan (the `PlanWave` operationId).
+func (c *ClientWithResponses) PlanWaveWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlanWaveResponse, error) {
+	rsp, err := c.PlanWaveWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePlanWaveResponse(rsp)
+}
+
+// PlanWaveWithResponse Validate and plan the tasks of a wave. Nothing is stored.
+//
+// All findings come at once. valid is false when there is one; warnings do not count. What cannot be checked since a peer is down is a warning unchecked.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves/plan (the `PlanWave` operationId).
+func (c *ClientWithResponses) PlanWaveWithResponse(ctx context.Context, body PlanWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*PlanWaveResponse, error) {
+	rsp, err := c.PlanWave(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePlanWaveResponse(rsp)
+}
+
+// GetWaveWithResponse A wave with its tasks, why each of them waits, and what is left over.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/waves/{wave} (the `GetWave` operationId).
+func (c *ClientWithResponses) GetWaveWithResponse(ctx context.Context, wave WaveParam, reqEditors ...RequestEditorFn) (*GetWaveResponse, error) {
+	rsp, err := c.GetWave(ctx, wave, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetWaveResponse(rsp)
+}
+
+// CancelWaveWithBodyWithResponse End a wave as cancelled, and wait up to 15 s for that.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves/{wave}/cancel (the `CancelWave` operationId).
+func (c *ClientWithResponses) CancelWaveWithBodyWithResponse(ctx context.Context, wave WaveParam, params *CancelWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelWaveResponse, error) {
+	rsp, err := c.CancelWaveWithBody(ctx, wave, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelWaveResponse(rsp)
+}
+
+// CancelWaveWithResponse End a wave as cancelled, and wait up to 15 s for that.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves/{wave}/cancel (the `CancelWave` operationId).
+func (c *ClientWithResponses) CancelWaveWithResponse(ctx context.Context, wave WaveParam, params *CancelWaveParams, body CancelWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelWaveResponse, error) {
+	rsp, err := c.CancelWave(ctx, wave, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelWaveResponse(rsp)
+}
+
+// GetWaveGraphWithResponse The plan of a wave, as its levels, decisions and edges.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/waves/{wave}/graph (the `GetWaveGraph` operationId).
+func (c *ClientWithResponses) GetWaveGraphWithResponse(ctx context.Context, wave WaveParam, reqEditors ...RequestEditorFn) (*GetWaveGraphResponse, error) {
+	rsp, err := c.GetWaveGraph(ctx, wave, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetWaveGraphResponse(rsp)
+}
+
+// RetryWaveWithBodyWithResponse Run everything of a failed or cancelled wave again that is not completed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves/{wave}/retry (the `RetryWave` operationId).
+func (c *ClientWithResponses) RetryWaveWithBodyWithResponse(ctx context.Context, wave WaveParam, params *RetryWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RetryWaveResponse, error) {
+	rsp, err := c.RetryWaveWithBody(ctx, wave, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryWaveResponse(rsp)
+}
+
+// RetryWaveWithResponse Run everything of a failed or cancelled wave again that is not completed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves/{wave}/retry (the `RetryWave` operationId).
+func (c *ClientWithResponses) RetryWaveWithResponse(ctx context.Context, wave WaveParam, params *RetryWaveParams, body RetryWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*RetryWaveResponse, error) {
+	rsp, err := c.RetryWave(ctx, wave, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryWaveResponse(rsp)
+}
+
+// SpawnWaveWithBodyWithResponse Start a wave and answer at once. A running one is answered as it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves/{wave}/spawn (the `SpawnWave` operationId).
+func (c *ClientWithResponses) SpawnWaveWithBodyWithResponse(ctx context.Context, wave WaveParam, params *SpawnWaveParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SpawnWaveResponse, error) {
+	rsp, err := c.SpawnWaveWithBody(ctx, wave, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSpawnWaveResponse(rsp)
+}
+
+// SpawnWaveWithResponse Start a wave and answer at once. A running one is answered as it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves/{wave}/spawn (the `SpawnWave` operationId).
+func (c *ClientWithResponses) SpawnWaveWithResponse(ctx context.Context, wave WaveParam, params *SpawnWaveParams, body SpawnWaveJSONRequestBody, reqEditors ...RequestEditorFn) (*SpawnWaveResponse, error) {
+	rsp, err := c.SpawnWave(ctx, wave, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSpawnWaveResponse(rsp)
+}
+
+// AddWaveTaskWithBodyWithResponse Add a task to a pending wave, which is planned anew as a whole.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves/{wave}/tasks (the `AddWaveTask` operationId).
+func (c *ClientWithResponses) AddWaveTaskWithBodyWithResponse(ctx context.Context, wave WaveParam, params *AddWaveTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddWaveTaskResponse, error) {
+	rsp, err := c.AddWaveTaskWithBody(ctx, wave, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddWaveTaskResponse(rsp)
+}
+
+// AddWaveTaskWithResponse Add a task to a pending wave, which is planned anew as a whole.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/waves/{wave}/tasks (the `AddWaveTask` operationId).
+func (c *ClientWithResponses) AddWaveTaskWithResponse(ctx context.Context, wave WaveParam, params *AddWaveTaskParams, body AddWaveTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*AddWaveTaskResponse, error) {
+	rsp, err := c.AddWaveTask(ctx, wave, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddWaveTaskResponse(rsp)
+}
+
+// UpdateWaveTaskWithBodyWithResponse Change a task of a pending wave, or the goal or the status of one of a running wave.
+//
+// A status ends a running task, whose Dispatch is stopped first. A task that has ended stays as it is; the same status again changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/waves/{wave}/tasks/{token} (the `UpdateWaveTask` operationId).
+func (c *ClientWithResponses) UpdateWaveTaskWithBodyWithResponse(ctx context.Context, wave WaveParam, token string, params *UpdateWaveTaskParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWaveTaskResponse, error) {
+	rsp, err := c.UpdateWaveTaskWithBody(ctx, wave, token, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWaveTaskResponse(rsp)
+}
+
+// UpdateWaveTaskWithResponse Change a task of a pending wave, or the goal or the status of one of a running wave.
+//
+// A status ends a running task, whose Dispatch is stopped first. A task that has ended stays as it is; the same status again changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/waves/{wave}/tasks/{token} (the `UpdateWaveTask` operationId).
+func (c *ClientWithResponses) UpdateWaveTaskWithResponse(ctx context.Context, wave WaveParam, token string, params *UpdateWaveTaskParams, body UpdateWaveTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWaveTaskResponse, error) {
+	rsp, err := c.UpdateWaveTask(ctx, wave, token, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWaveTaskResponse(rsp)
+}
+
 // ListWorkersWithResponse Identities of attached workers, newest first, with their presence and what they have.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -17031,6 +19787,32 @@ func ParseStopWorkerResponse(rsp *http.Response) (*StopWorkerResponse, error) {
 		}
 		response.JSON202 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseStreamEventsResponse parses an HTTP response from a StreamEventsWithResponse call
+func ParseStreamEventsResponse(rsp *http.Response) (*StreamEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StreamEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -18702,6 +21484,336 @@ func ParseWaitTerminalResponse(rsp *http.Response) (*WaitTerminalResponse, error
 	return response, nil
 }
 
+// ParseListWavesResponse parses an HTTP response from a ListWavesWithResponse call
+func ParseListWavesResponse(rsp *http.Response) (*ListWavesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListWavesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WavePage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateWaveResponse parses an HTTP response from a CreateWaveWithResponse call
+func ParseCreateWaveResponse(rsp *http.Response) (*CreateWaveResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWaveResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WaveResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePlanWaveResponse parses an HTTP response from a PlanWaveWithResponse call
+func ParsePlanWaveResponse(rsp *http.Response) (*PlanWaveResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PlanWaveResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WavePlan
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetWaveResponse parses an HTTP response from a GetWaveWithResponse call
+func ParseGetWaveResponse(rsp *http.Response) (*GetWaveResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetWaveResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WaveSnapshot
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCancelWaveResponse parses an HTTP response from a CancelWaveWithResponse call
+func ParseCancelWaveResponse(rsp *http.Response) (*CancelWaveResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelWaveResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WaveSnapshot
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetWaveGraphResponse parses an HTTP response from a GetWaveGraphWithResponse call
+func ParseGetWaveGraphResponse(rsp *http.Response) (*GetWaveGraphResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetWaveGraphResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WaveGraph
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetryWaveResponse parses an HTTP response from a RetryWaveWithResponse call
+func ParseRetryWaveResponse(rsp *http.Response) (*RetryWaveResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetryWaveResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WaveSnapshot
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSpawnWaveResponse parses an HTTP response from a SpawnWaveWithResponse call
+func ParseSpawnWaveResponse(rsp *http.Response) (*SpawnWaveResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SpawnWaveResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WaveSnapshot
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddWaveTaskResponse parses an HTTP response from a AddWaveTaskWithResponse call
+func ParseAddWaveTaskResponse(rsp *http.Response) (*AddWaveTaskResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddWaveTaskResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WaveResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateWaveTaskResponse parses an HTTP response from a UpdateWaveTaskWithResponse call
+func ParseUpdateWaveTaskResponse(rsp *http.Response) (*UpdateWaveTaskResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateWaveTaskResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WaveResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListWorkersResponse parses an HTTP response from a ListWorkersWithResponse call
 func ParseListWorkersResponse(rsp *http.Response) (*ListWorkersResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -19114,6 +22226,9 @@ type ServerInterface interface {
 	// StopWorker Fence the Dispatch, then end exactly its process tree.
 	// (POST /v1/dispatches/{dispatch}/stop)
 	StopWorker(w http.ResponseWriter, r *http.Request, dispatch DispatchParam, params StopWorkerParams)
+	// StreamEvents The log of events as server-sent events, from a cursor on.
+	// (GET /v1/events)
+	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
 	// GetHub What this hub is, and how much it holds.
 	// (GET /v1/hub)
 	GetHub(w http.ResponseWriter, r *http.Request)
@@ -19258,6 +22373,36 @@ type ServerInterface interface {
 	// WaitTerminal Wait for the end of the process, for output, for an idle agent or for a text.
 	// (GET /v1/terminals/{terminal}/wait)
 	WaitTerminal(w http.ResponseWriter, r *http.Request, terminal TerminalParam, params WaitTerminalParams)
+	// ListWaves Waves, newest first.
+	// (GET /v1/waves)
+	ListWaves(w http.ResponseWriter, r *http.Request, params ListWavesParams)
+	// CreateWave Validate a wave and store it with its Tasks, all or nothing.
+	// (POST /v1/waves)
+	CreateWave(w http.ResponseWriter, r *http.Request, params CreateWaveParams)
+	// PlanWave Validate and plan the tasks of a wave. Nothing is stored.
+	// (POST /v1/waves/plan)
+	PlanWave(w http.ResponseWriter, r *http.Request)
+	// GetWave A wave with its tasks, why each of them waits, and what is left over.
+	// (GET /v1/waves/{wave})
+	GetWave(w http.ResponseWriter, r *http.Request, wave WaveParam)
+	// CancelWave End a wave as cancelled, and wait up to 15 s for that.
+	// (POST /v1/waves/{wave}/cancel)
+	CancelWave(w http.ResponseWriter, r *http.Request, wave WaveParam, params CancelWaveParams)
+	// GetWaveGraph The plan of a wave, as its levels, decisions and edges.
+	// (GET /v1/waves/{wave}/graph)
+	GetWaveGraph(w http.ResponseWriter, r *http.Request, wave WaveParam)
+	// RetryWave Run everything of a failed or cancelled wave again that is not completed.
+	// (POST /v1/waves/{wave}/retry)
+	RetryWave(w http.ResponseWriter, r *http.Request, wave WaveParam, params RetryWaveParams)
+	// SpawnWave Start a wave and answer at once. A running one is answered as it is.
+	// (POST /v1/waves/{wave}/spawn)
+	SpawnWave(w http.ResponseWriter, r *http.Request, wave WaveParam, params SpawnWaveParams)
+	// AddWaveTask Add a task to a pending wave, which is planned anew as a whole.
+	// (POST /v1/waves/{wave}/tasks)
+	AddWaveTask(w http.ResponseWriter, r *http.Request, wave WaveParam, params AddWaveTaskParams)
+	// UpdateWaveTask Change a task of a pending wave, or the goal or the status of one of a running wave.
+	// (PATCH /v1/waves/{wave}/tasks/{token})
+	UpdateWaveTask(w http.ResponseWriter, r *http.Request, wave WaveParam, token string, params UpdateWaveTaskParams)
 	// ListWorkers Identities of attached workers, newest first, with their presence and what they have.
 	// (GET /v1/workers)
 	ListWorkers(w http.ResponseWriter, r *http.Request, params ListWorkersParams)
@@ -19773,6 +22918,112 @@ func (siw *ServerInterfaceWrapper) StopWorker(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StopWorker(w, r, dispatch, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StreamEvents operation middleware
+func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params StreamEventsParams
+
+	// ------------- Optional query parameter "wave" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wave", r.URL.Query(), &params.Wave, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wave"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wave", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "run", r.URL.Query(), &params.Run, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "run"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "run", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "all" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "all", r.URL.Query(), &params.All, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "all"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "all", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "follow" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "follow", r.URL.Query(), &params.Follow, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "follow"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "follow", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Last-Event-ID" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Last-Event-ID")]; found {
+		var LastEventID string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Last-Event-ID", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Last-Event-ID", valueList[0], &LastEventID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Last-Event-ID", Err: err})
+			return
+		}
+
+		params.LastEventID = LastEventID
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StreamEvents(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -21929,6 +25180,444 @@ func (siw *ServerInterfaceWrapper) WaitTerminal(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// ListWaves operation middleware
+func (siw *ServerInterfaceWrapper) ListWaves(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListWavesParams
+
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", r.URL.Query(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "status"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "status", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "run", r.URL.Query(), &params.Run, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "run"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "run", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListWaves(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CreateWave operation middleware
+func (siw *ServerInterfaceWrapper) CreateWave(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateWaveParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CreateWave(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PlanWave operation middleware
+func (siw *ServerInterfaceWrapper) PlanWave(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PlanWave(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetWave operation middleware
+func (siw *ServerInterfaceWrapper) GetWave(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "wave" -------------
+	var wave WaveParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "wave", chi.URLParam(r, "wave"), &wave, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wave", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetWave(w, r, wave)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CancelWave operation middleware
+func (siw *ServerInterfaceWrapper) CancelWave(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "wave" -------------
+	var wave WaveParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "wave", chi.URLParam(r, "wave"), &wave, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wave", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CancelWaveParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CancelWave(w, r, wave, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetWaveGraph operation middleware
+func (siw *ServerInterfaceWrapper) GetWaveGraph(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "wave" -------------
+	var wave WaveParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "wave", chi.URLParam(r, "wave"), &wave, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wave", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetWaveGraph(w, r, wave)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RetryWave operation middleware
+func (siw *ServerInterfaceWrapper) RetryWave(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "wave" -------------
+	var wave WaveParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "wave", chi.URLParam(r, "wave"), &wave, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wave", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RetryWaveParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RetryWave(w, r, wave, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SpawnWave operation middleware
+func (siw *ServerInterfaceWrapper) SpawnWave(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "wave" -------------
+	var wave WaveParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "wave", chi.URLParam(r, "wave"), &wave, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wave", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SpawnWaveParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SpawnWave(w, r, wave, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AddWaveTask operation middleware
+func (siw *ServerInterfaceWrapper) AddWaveTask(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "wave" -------------
+	var wave WaveParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "wave", chi.URLParam(r, "wave"), &wave, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wave", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AddWaveTaskParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AddWaveTask(w, r, wave, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// UpdateWaveTask operation middleware
+func (siw *ServerInterfaceWrapper) UpdateWaveTask(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "wave" -------------
+	var wave WaveParam
+
+	err = runtime.BindStyledParameterWithOptions("simple", "wave", chi.URLParam(r, "wave"), &wave, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wave", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "token" -------------
+	var token string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "token", chi.URLParam(r, "token"), &token, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "token", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateWaveTaskParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.UpdateWaveTask(w, r, wave, token, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListWorkers operation middleware
 func (siw *ServerInterfaceWrapper) ListWorkers(w http.ResponseWriter, r *http.Request) {
 
@@ -22700,6 +26389,39 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Post(options.BaseURL+"/v1/terminals/{terminal}/close", wrapper.CloseTerminal)
 	})
 	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/waves/plan", wrapper.PlanWave)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/waves", wrapper.ListWaves)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/waves", wrapper.CreateWave)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/waves/{wave}", wrapper.GetWave)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/waves/{wave}/graph", wrapper.GetWaveGraph)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/waves/{wave}/spawn", wrapper.SpawnWave)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/waves/{wave}/cancel", wrapper.CancelWave)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/waves/{wave}/retry", wrapper.RetryWave)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/v1/waves/{wave}/tasks", wrapper.AddWaveTask)
+	})
+	r.Group(func(r chi.Router) {
+		r.Patch(options.BaseURL+"/v1/waves/{wave}/tasks/{token}", wrapper.UpdateWaveTask)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/v1/events", wrapper.StreamEvents)
+	})
+	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/v1/peers", wrapper.ListPeers)
 	})
 	r.Group(func(r chi.Router) {
@@ -22744,331 +26466,401 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7L3tktvG0T96K1M8p8rx84d2V7KtOLsfzpFsOdaJHelZKY8/WC7WEGguJwvOwJjBcvmoVJWryYXlSk5N",
-	"9wwwAAcgyMWuZCf5EGtJEPPW0+/96/ezVK0LJUEaPTt/Pyt4yddgoMS/nkm9gfInLsyPb+zfGei0FIUR",
-	"Ss7OZ9+rDcuVvGJGsQ0XhnHD1kqbC5bBkle5YU/P7P8SdsaUzLcsV+pan8ySmbA//7WCcjtLZpKvYXY+",
-	"s2+Yr/Usmel0BWtux1uqcs3N7HwmpHn65SyZrfmtWFfr2bl782wtJH1wlszMtgB6Fq6gnH1IZrePrtQj",
-	"+/EjfS2KRwpnzvNHhbIPlbPzJc81fEhmz9Xta7vy3UWWlTx/V52dfZGKDP8LCcuELrhJV50vmCrZRpXX",
-	"UHa+8CsuuFk1C16o21kyK+HXSpSQzc5NWUG4+DW//QHklVnNzr9uVqdNKeTV7MOHZPZNVWpV7k5Zwq2Z",
-	"p/glU0tmVsAKfgVsAUtVQt/+0w9mPTP46vGT2BS+dTtRb15knX63xi726ZexkV5msC6UAZlu/wLbyDnB",
-	"r/N//eOfjMuMPXnK0hUveWrpuF7vCngGZTOv4I2P7CsPms4PYi1MveDOVub4Zed9RKZPWkT7eJdoPySz",
-	"H0FrfgVDe7qmR+62pZeVHBqjrOTd3v8GtBZqcAxNj4wd58lXX+Pu+b8fx4Z9y/X10JiG6+u7LewtlGsh",
-	"eT44invmbiMdz3rPHo7P2nki2+thoX/la+SNIrPsiEsmMpBGmO1JnDESD73Lxn2wv9WFkhpQjr0u1SIH",
-	"nFqqpAGJV5cXRS5Sbmd5WtAT/+fv2k75fTDU/13CcnY++79OG0F5St/qU/9eHLG96J9W3LANSMM2pZJX",
-	"CTKmjf3QKJYpZpn0Ce6dexnK2ys3taJUBZRG0PQXlcjNXODE3FIXSuXApRVyaa40ZPMFpLzSEOGM3MAc",
-	"WRJk9hh+rZThc7hd8UobyGZ++372+5fMZJXns18OkJ9uDpU0It+dwRvDS6MZL4GVsKw0ZAyftKJJWiKo",
-	"6S/jBh4ZsYZRs2qO/JCpqnWRA83sfZdy7Cni/ZmvVQbRB9ZCa/vPnVX+tNoyYVjKpVSGLYDZhZ5Msr12",
-	"MkgJwsBaR6flPuBlybf2b7pLkQeLUl1Fr+mzhVZ5ZeCC2fmxzQpKsAsSmrk1T7OYGyi12/3IlRFGM/cE",
-	"S9V6ba9NUQppdGteBp/VzG71tVQbOcXcPoQs52fawqS5ff4cOkTSbGlDHC0y61yPnRv7S316avF3SI09",
-	"JeQEL248p8oyQVN+HTAGnHTS4RUZN3x3a9+ugP1/b179lfbNaoQrpa7ZlTInxO1riXr25ddf/fFpsks3",
-	"4Cez+2aJDH5ZvzdhXOMf3K7iM82++eElW3HNRHc4y7z3yfPwSGgSwxt2CbrKI1zU66FzkUUvxrWQWQ9R",
-	"4sKqBTN204RhS1VeMGVWUNp/WiJcta5H3/TDKbgBe9fy2up3O4vAHW2zgiEBRQIlxh4aG6HZjMlujptl",
-	"e5jelb4FlEPxtY5e4boy3HP1oR/86J+LTnoWvCg6YbSII3OtP787g6R3zZ2O3yLXOwmRyPsC8i9BV2uY",
-	"O57bcxGs8qiZknjDuWS8vKrWVsm5gdTYSwHrwmyZkqll0ShA6DlcEup7oyWYWZXAs77pWiUhm6vKxJSi",
-	"zskGKw9f63d6FtvycISdzYlSRpUJc6k2EdpIe7UNblrq9676E1FwWi9AdfbWRF9+BRLK+k7s6Pi77hIr",
-	"Z1NR8Dzyuu5lsbviFhb+sDVqbJueW/7Xx6IPv8N0NDmxxDbBvpKA3Bl4umLuZBMmpCVMUTJVZh2KHBrx",
-	"DUjj7PJdWu3sjZ/RHlbyXMjMKZLtXUiVtNRWzo26hoietFml83/9459OH8K7xiVJI/9TlLaGX4Nk6gbK",
-	"hGkApiEtwcy14QYm0eQOJrCykn33uTW5qG5d8xOpGO7MBdsIs1pBnp0z7jxvn2mWrkSesctKJmyzUhqa",
-	"TRGadEW22KKe6W10SwUgrXX782wJMkWjyL87OLueu+BW1dqPpHuKMQr4ZgXp9YH6HadftLfnW8jFDZRb",
-	"a2IbxXhql5lDdgVsKUp9sNaVOBdW6Ln6ao/jij7RsbMDSX6Ka2tbwA2UZAgLzUowVSnJTBp1D90dfGsH",
-	"/4CLekk/e/x0V4J4V8cUHo744fUxsuAEJpLeKZcp5Hn4upYTQEkJyI7nudKm76FKhl8FZ5c5Cppa2xiv",
-	"qvZy1+RIsVDkfNu3XQOMaFCxIJoS8mq+gJWzF/byvT52Ee55sGH+nII17AybtCmsraw0pLJLF3tk0jek",
-	"4LRP7QCVrfP3t2Qn796PpbCcNSoHVFWmcc/FDc8r2K+a0Lv94/UbY8v14YuIDC6BG8jmd1bQ9lmdcCMy",
-	"K3KmuXVwK8w8bbmufq4J8Yj3LUlHIZ6W56+Ws/Ofh+/gd/4XH35J+vw7aiPRcq5kxlRlGF/g/zNdpSlo",
-	"jNiMnqFaaChvavYwbpKvgh/tzvOlZLnQRidMLZm9okxJ0OdOaNXz11xkLOfanLC/qoXKtmjr6GuSZuMX",
-	"UJlUrSc6/xK4Dk2Nu73LlNu5Wk70tiHVr7wh23lYA8en8Hlj8jF3c3Lfca2dDk3UM5U3+LDlilxfx9c+",
-	"6B7yP0saieFVd3fMwRnVu5iErKu1Vw2pDbHCb/DXhzody+28rHriE0LiGLt6YSkMUHS6BL5e5MCENAo/",
-	"8Zr5Rf0vjSkEgYstGMHeUQlazzWkEQX02dLY66rYukpXTIvc8tvgIqc8z8lfSTYEyzGSdka6ais+saM9",
-	"PvnqT09GJCJINbcSvEcZgUKVZMF6K0RIyg5YCW1Uud21QSzR2ocf3fBS8rU9hp/rM7ykF750L+l8/L1/",
-	"Z+eOH2Yg2IumKq9e74lOUrSHYglklVZFJ0tkeJvHpXsYFTGWKSHjr89+fJGw4I//9/WLF5dMlTWBnb/8",
-	"tuMKf3p2mHPaqMGb9S0YTtGxuF96LF+Z7Uq90bLOTjgFUex1q2LI7tI9iz/L+XZe8PIasrh57pzgbK1K",
-	"a3KvQbNlqdbBvfpMs1W1SOymXynQZNBfML7QIA0TS/Ss52qjxzvSZ+2taJY3dBBxz7p/5QEmS3giD+tg",
-	"Dya738neFkgBl9H2kGk6JfBsSxKmNPNKop8E/1ZFQY/Yf4bfWGUNMrQyllyQuYGP47/4gstMSYj5T5LZ",
-	"i3VhtnuFzM5KXpSlKr9x6m3DK294LrK590VjUgF99HeSkrQ3c/epE6j1dtpLL/KFup3z9UJcVarStTgN",
-	"n8L4wLySqZJLcVXRh0XOZfDiFTfBX34a5AFC+TtXy7lOVQGhhygYRJXiSsj5UpULkWX4qwLwkRt1jU9Y",
-	"aTGXysyvSi4pfl9wYTd2XpRKLedrodfubtjHUM12aw7/RvUi/KDWPsIPvUe89ZnbrvCzXyvQaGWGH274",
-	"TfuXuJTWJBzzbf9MldemhOCncyXntX5Tb0D4fOe9Lq+o9ZndZdCm9ZmQN8K050jH3JqkKkTa2RWzUhl+",
-	"xPNcbSB8f7D/9R7jteKLHPyHqMkFpMJzvIHzhRuhpo3aH6kNz2HufQbOJQDlHG6trdLEMCx55iI14YkK",
-	"yVMjbiDc8XqXw/n6LxeV3lLYA41nt/nho3iU6YpL8j/gn1avgO6HWUVZNtCclM//CR514zQfmJJLEjHh",
-	"9XA3uV5YSOt8DXNULrokhDGpZvSs5EISS0MCrTcQ/1q6pC38o6xk+GQJWmQVz9FHs4L0Gpl0OIk1v53b",
-	"U0FxpOcl8HTVIg64LdxSHOk1H7i1NR8UJaRKEn+c1yzWKDXPeYnJf5XUVWGVOsjma8gEnyPLTGYrpU2L",
-	"ieRiCek2zUOaS3nBFyK3BxG8yE42yBhq9s1nNZIq4LOIahlgl45UtrP2RZVdgQmfRdHmk+PWyuBOW41y",
-	"Xkl+w0XursqqWoTHZenLMqOllZ21rNf+b2fe1DIqJni+CxwaHSsh14qh70hjmhrz5KIkfKZZwbe54mja",
-	"t/WGlZVzy+V458P37gcfDjGfUWbMUx8w8LIvRRsimd0IlXM6rXAHYztAb2ocBdFAC8ORrLoevC6ilvnX",
-	"6RUvY4rh2xUwfAL3lGJUb7m+1i4Ox/xFZejzhIwZpeJGnhuodg925600vi1z07d8BFPOztmVMJ9pttj6",
-	"NA7UQFtqqcsf8ru6qhY12Q/sIW26vZy1Y71LUrlLi1mfRONhnffo+AZiCKdekqqMFlmdb4OvOCywfgOl",
-	"WArI5ottSEt7V42/244n9P/BcdLGzXZIiphYbudlHV3xcyy41m2N02dcRaN0Owrkn63OpCOBZ347p5Xr",
-	"eHzEKh0HOsNvoFy0f9LSu53STfzkdhvd8cEwM73fTy1prSFmBnzfMKpOeunWgB6dIgAaZI8jQ6/4k6+e",
-	"RvwBcMszSMWa5z5DZKlKxtlS5EjIaDOaFZfs6ZfsR/F8vwHo55G42deDR1cOvDQL4Ifm0lXaWYo9KWF2",
-	"tzHSniptmBUfvEx8Kjb7kv1FPGdcY+JdsCI3r7Yv0loqJ5d882Od2L/3spiygiAgtYyVguBUrwGKln8L",
-	"7fIrZa11JRs/jFQSQjZYlGpdGNTjSrxmSjYMwhoXEkZeu/oAeuOl9xtmGfSz8ri3wLnJ4s6CKaObE3sK",
-	"BlztfYHIIPS4z5fwfbV4Y7ipdCxtpYry1sZXMbe2y0hGE+7wuMySsY9a+0sfGbjVM//7ZGddwZxjO2fF",
-	"624cFLipykNzu5dCXkGJWdHR563a3BNr6U0LR5k0RcCTjEAoFHk0RxwI/aJnwlWZx4PBTRb5MJW7zUh8",
-	"Orf/Ib26vZnBXNoLSZqTam3V7kHvju4D+nGyeJn92Hgd28Qhsj100WS/PNmjK9hXRUdHI3R3aDJC9d2p",
-	"4apWuIa4o1PLPtRWcQ8xoENBRB3QCsstXIb5BDxU5RDXxu03Po1eaEoL59egWwaEWkMoKteVqXgeNyVy",
-	"1ZNVb1bWLiqqRS7SoJ7RlT4Yq3VkwBZwJaTGTLi4fdZ1+qoCHQKVdrZ5KfEfjdvBuxpjs8VaJvIzRoyV",
-	"78QNMPvG1jH08tPmrIPIpkLDH3clCcmwM3ZNWQ1R9NP3UTFNdOzNd/X+IEL05dmfYpUSzbUMatNq5s31",
-	"IF2FJNWoZkRJ/ST2S3waoU1Tx9Iej4qlOZKN6vnG5NG437etsu/hiN7XT7/szuMx/jkm946ONa6aEVWN",
-	"18wcC3zwEI6f536di2bYpzqLHhbOs6wErQ/VLbrJQ3fJRZpIhuxTd6aVMd1EZH/hHMP0fHJvVnDI3VKq",
-	"E2uOpKt2tBidW0+MFI7JhNzwUnqX51g6iK5lX/Kgp1MSHwOEOu463rmgZ9ys/wLbS2UOlw9LFXdEcqoP",
-	"Y1IxK5lO2Msl02oNWP6KMZvMfb9J7EMSNuwaMHlszTOIOz+XqryCiJ7wGmqNwL5eKhMOweUWXSsXPePE",
-	"ZFqknHpYon0Y2FN3et3cz+HrbNeqjIlVPrwk33wxatWHOUUtf4Jy3plcp6KEXK52Fw1VQ2nmHFEBuMYh",
-	"5thRmc1IrREl+Fl9xnZi/cRUSb7hJQxS04rf0MYWQkrIfJoWLtWOsAVzwTijXfN0tYKcjsB7vEcJ4L/R",
-	"dOzgexlRbcy12Wfk8Jp9ahYc0tYervCDSykLJYCz8uFW+NeSJ7031OKdPrseV5Vto/QwWdrxslTrOMUN",
-	"VwG6MNeA01ODzKBk3BiM77kqpE4Z7DSuzRKKfDunrK57zkD9dbSvgufQ4/2uFj7RcZfb7NYy3mUp4Zbs",
-	"8LQDCmiG6iTtnjg6wgHd65t1JkTGDc20ayvrw/Ob1qLu2J1zU3vuk+EOEMbH+mPfgMw6dUTOJPF/7mFI",
-	"gy4/N8grmW8jblGfyRFwmF8rqCjXyMwxN7WpEoFI0Uclmy+jFmDDf0b6prv5422HWyZC8p7MEmrAjILs",
-	"Fj/cwL7i4R1GJ72MtxM/2JH7rXSAC8Kx2fqqUgdr41miD7M4QaqZhhsoec6+rT3GkYK8iNmTg56vVYbB",
-	"2qN9EI/PQrO6qamybzdKwg7EUux1dJK9jpDHZ0++PNgREhQ+tLe7zixMGIV5mSpZWNQUjPzFk+QAIfZd",
-	"CfDIcvkmSveUwnSbFUi2KYXVDdCZpirDNithgOmCY4VtxkCnvAB9f7E8ygSfIxzSqGNuIuQdVVBuMex4",
-	"53VOs65B0dhUR+y7ES0puvdhNQbMz5JWD5zfBbOcgxtVUu1Bm/AikHwuU3DUhfKi2nP+gLsE2ZSzZHZV",
-	"icySvvORYm6qPZ/cZzz7/KOYAKgD2PdDrlOlabSS6O23A0z/7diNq7EdRu9gkzbqEzRSJU2p8uAbhO6h",
-	"zFqR9mj9VZ/lu6cm1aUIjgrdNs8GZaKxbXvVrhToht2txFq7hI4m7u9zKyg1HzWN/pS6qWsOc67NXFWm",
-	"qMxHKPHC0YtSpc74G5fqVJuLvVWPVC7o4Tjp/Yh/do5sGD/OhbxmmdrIpH4CM/AaM5Nx7d4hT2Z+tk5q",
-	"fIS9ErKVjZirFHM6q8Lqcn30Yn/lJtuBiRMyBZJQ9W4IzbR6aIg4X0HfcT51CsaEwUKxc/uPjdXyRA6S",
-	"fH/CaNYqSjthL5sMPqkYepfj3hmqZ/ko5Y0B2Y8j9von0fNE4IemzM7SKrtRFarIzkvk6fyhT9izc9GT",
-	"s+qBy9RGOthKuw73KwQ/sn9/88NLvNZRr19P8tjz7U7qKeW+hnHrWk7HVjtZqtjEZhxyg4aIklC67HD1",
-	"HdbVnp27g6FwiQo3fF8PUlqZrsRNb1Iy5hFb9nKFBh0GXoWmGm97m6+hMP7cQWbxuzpl1tY+oIAlz/MF",
-	"T6/nU9Z44808KFmnKNWNyKaCOju49LtO//Yyp6kTCepX4pkWVGLii0/6sqCiuW31iw9gjS40f1i1eOdO",
-	"1RkkkZU11yCc3UgABLw4Hsc4orW8kvmWFBN3U0KspPF+yuZwDp1a88sxk6ufPmh6E0RG26mkjjx3aS24",
-	"N0Glfnj7kgCA3Vsp3SsfzLifG74NiKFLxD1AcaasZOpjSnuw9PAl4U8GZtI6/fZcfHVRjDkTyhfmhBPc",
-	"DQsyJLB4Q6s1ULWxZdU5LA3iiHjVS4v/7VGuDvYTN2t40AxeB4tVAxL2Ijf1uaPbk0pmTTVXz7ujx7iR",
-	"/Qg5ljBBZvPU3O5JkccAIRS6MXScInWfsaOmuC2UFnUZJCkeVHpIEBmY44m1ljHh0TjaI2FXKpZa8QbP",
-	"LFQXyZuAeQBSmQQxorE8frFlay7yc4QDR8joK2EV5t1YckDB+9SEXt/nW3skbUXWzez+3JlDEbdQAY84",
-	"Ba9BzquiJ/9sOkCVZhrBoC3qaUdgmlhXSP97Ls9kgAPhhfy0MQcwmj9dTpqrgu1hNCuVZ7rxGXCZUb8Z",
-	"zgootZIs5dJZ3+csLFxO2G7dsvvMZcFaadMuY44ae+go5KnRA6zQvoap5dJSEhNkGaNNvII8V4dlq0yX",
-	"J3AvBQiHZuQNZMhcS7XRw2k5b11ODjrGfP5sa9cta6ZEFg83co5f1uCY4+skghT0SDTmBkodzRt30yI5",
-	"qE0JfK0ZwamwYKYJwrWyzUqkq2b6VEqt21nVoefYJasfk37eTXOsJWQBBE/bJIRTsfZNj4SctO6jW+3n",
-	"Nr0u4ujJAwoTLF0meZ0m7jPMgwqPFlKWP7w+bvYsyz6RDHLvaz8MsOn+0sH9XTlsPmgFDVyVBZCWFGiR",
-	"WmRAjVT23aOexDeqJQqDc2dffn0YyJMjQKod6nVMWYLpw3tCabW3swxA+T0+GPjZd2CiJaTmo3iK0XkH",
-	"ZTmVwdMHLPXGnfAOa/dNjyIH3s7Wupoom303H7wOcjQoq9EAp3ODWHujN6UUUSYbrNaLOjSvJCR0BTh2",
-	"l9moKs+wOiQsBslESXr7LhPrIeMaBLyemt+t1uEmbSqrDypG8wXs93b5JE/XBmi8V8j+8NL+yHmrDjCl",
-	"c74dM61LfDAmeWaJ923T1fUv7bv4qNfslRVrIcNPH++RHvFePazgZqUvLIVsGcaBsfGC0nWJGpTANlDC",
-	"CXuGD9edczjDdwujyi1BcV8Jbaxy2pcafriwOgQvui2e2ss9O2dSMfRhnIRFRCNk12GoE4t4cda+vQ03",
-	"7GCQh2b/vjh2+z70UOL3XtQMWZ5x+fuZDtLVQk7byQ8HmYVdrtrct+T229ggdhf5GjEia/nuUs8lgela",
-	"mw0VX6aFayfCHNAZ6vM4cMKenPkUp/G9HNy8qGldzL7pJcSf3ETx6H0wHzCQF+zWyB0asq/9DIJd7GM3",
-	"ce/C5D5JLLoY7akYlc1PrxznTHgdbZXhFP4I5MirN2/PX7+6fNtUaphSgANsnqREOKsI5mtejUUe6DUq",
-	"1XVcsx4yNlFaH3Ygdg/fmDEtTHYMLnXdmFez9trrqQwd3RsTpVJvykQ76VHyWOLvGWokLOWG5+qqivth",
-	"Dj+TjhIblu30eTdqrdKz+hK0ytFozgQmwBiEiCuwZxx6d2aNi2icGb6bQWepsRhTeOjVOK/ihXvSd0Re",
-	"tYr6VtBJ1SinId/rFML77o7EsX1eDMEl7CKnTdD8qKdHY/+h7pzd7lHt3WAeKsuutJNG7N9ep4S2N6DP",
-	"6mlAv5SkNNxRVxxHeU3vbKNDRPK/aez5QEsQKkaYH4IO5X5Sz7bTB1aZsDVN5iHZCBYOgdmEZPgOJ0OX",
-	"udqMkJytYTsT76x00IKho5quNdUhFtEEsWhnqwzWtdESazflAd6swLm5J0S8z5P2tyIbU26710AKgwlt",
-	"SlsZU+jz09NaC0ic9EfUQaGp+VfHbOJ5PqjYd7uh7/e3uev39WBB0XH+s6jGj3m76cHg/QPWQDeOa/+j",
-	"mZJM0sU8ooL4cbQcZRhqzdXRfDyYtaHtvndMs7iZZi0oSzlZUwjdSizkMovYIEeyFm5agFfxq9002e5s",
-	"xNJA2deHa1eIeKk+xDUbIHCMzXtHa6SGqq/PUK92R8ZI0AdpaB51v6R9+fuu1UKoeWB3CatJ8DXM3Y+t",
-	"ku13K5kJqQsY0BirHrBKI0w+olGSU13o6SDtiGYaO+L/9uUVv8X+pw/W0mlPiXWslm5vxPXXYOd3SWsg",
-	"z2JMxxp/rPEcxFZVcNO8rJ345myNoP7GL3NPl9U9NcF+ag/k5PDzH29X11diHwttXr3f4dE+kNAsrIOy",
-	"tJcEHI7txKNcIjQJDm6IPVAMrKHuXdoTvhMUuaNEyCTQ8xHZqt0tBLOS4iE7lxQeq8aAtW7C/C4RFB30",
-	"F+zMV5GQq7tlZBzgifM5Qn7P/WTqrYmd3SUU+fbIsuR9IdPeMsrOAvB9PZNT99jszrdQ9+R6JQidI896",
-	"MMr60yxcCWyEKAvVn1RmWiljvcVz9IrauYWDDfRjt7t2ePi/R63vXepOpGVvAN2ttnZDVdL5ifb7MHDQ",
-	"vrU+ELPdzYwY9m4UakTrZcLC3sdg7cumbUJN92r/AiIT3mezX5Ju2JdP4FXHKMpM3U4iXuaEQgS9dCWk",
-	"1ijO0G6gJsu5kleYu1v0MOfJ+IZaxFvE2TlS+dXGM3q3WoQ3QlwAytqbxqVPBd+9atawgn8fyQad8nVy",
-	"r2LFIVp0dZoAlwyWS0gNHt+ab9kCnMuDX3HR6m7QNDVpmjn5eHwyy3pRvXvrj5tdC7OsyLyurfBWrlWL",
-	"MmMkX4IulNR9EKwNrVr6TSiNfLMSiKBZdwknNPOJzP/I6mfBPOP3tilX6raH7iWyvjTIjmT1fTPsZpZc",
-	"trr3zLxsaHUAKirTU47bIF2NLW3yCYdTFoD1my7DpHjt+yH7DnCU9+dUN3x79HAqeY+K0MGd8WliDh49",
-	"oiKUIM28a+c9KEh8M8NOo/v25PZadJeVfI5NrnbllaiNCiVhRFLQc/eDD0m9CtyHD538Nv/cIekoxygB",
-	"1d7HLdVFdtje4nqOw7pAJY9CM144/tFmprwyiv3BgQx/fs7sU4yzVEkDt6a2n5YlwAUrwX59jgYcNdlx",
-	"j6kbKC+Q32Kajm9dxrZgArFjx0KOuaAL29M+onMVDlWKd27KrvS4rGQQtlQSGLIJfVG7lL9gGUCxH6Op",
-	"c5DNxHtOrk+D41VGvWFHKcLP7NOXahNzEzkqmvcoEC7bMOV5jj5i93hizWXnP7a7Y/VB6s692DrLvIOB",
-	"OFAp5boDxtTR2zj0VtAGfxLWdmDriEq2YNWOaAxBbXaD2rvOK9trjOo7d2EdfscTR0g91PdQVl11gPcM",
-	"F7XPpqtG+czegMx6Tbo+IM49rlqHC9lBScVooetfVkIqCkFgEe4cyP1kdVEKRDtQ2pYD6lAK20FmnAoc",
-	"2jkU57v+5Snb0A8XnKRQUCWmgz/8JRkFoBnHJuwIOPfyhNX1WwlDOEprO5bwd0xtbtWhMioNtd/TKTZW",
-	"0r3hHnqrya9jjxLwBqQJsGW75ajNTUD7UEjG2cJaAZbPKw3Mv9z7RvHLz/Ruhs4d7829UPnvjmIfjKri",
-	"pOTtr7jzcnwLFjtrqqojqxzzdKsFE0ZDvpz+9nRSFOOL0zoarRysXX/bhefZqDLTLR4xnWdhTDTR8Iwb",
-	"PgTJbHhpaiSiaaalynQF2iD+YXyPnLhrYjDYDg8rCai2nhkVb0kzXPvdRLY7LWsG4lwVphRNYLg3oC0x",
-	"TyShecThXgMCsTZFvSv2DgQpkBPfglYBe13w2Tq8WKwW4/zhLQjorLWbA9cqDmusmzs3DOlDj/WsZ2jc",
-	"Kf32E812r7zGx0bmvR3AqiaBeXWEm+bAS31PHtN9YAlvfCyr04YMfdp9XrGpgSdXXK8iJYjfP3v05Kun",
-	"Put5KfLwciuFLE/IxNfILLgGlqr1WsQry+1PXCP5aM5/rLRyNwgBPbyzdjjHG/xVxbxQuUi34zQdbHBf",
-	"oOJMDbntB6mSS3FVla2s9CQIK9T4zWH6+hCCaN12/gDoU2rGU9NHgL0UbPDOqv0aozRoH72knuIxuHZ0",
-	"ko03bV0zrJiXZp/Ir78flb3TQRBLZlm5nTuHwk4Cdg2atICrSp6zYCqWjrE5bzzYR3t9SLzWnUgMPwKp",
-	"Yj5hxGzqguRjhMnRmYNFCXy9iDUc/F5tXAET5d9ag03lVrNyWlaUxVjDQxD2aIcf3M1E0iKreD4v3clO",
-	"QwuDIEEHogN6KTL8uH1oN147xAfthm5Dbuaw6+eNbwAZTW8BeC9gUTKz6qmqzPj82GMqBYYV22jjAivL",
-	"PGtBjnElbkDGdfq+mFGDuBRPF+wwuiZsXEPk+UDmDkm3Nq7hTlEyTRru3eE9nWL39g0OtnqfgmdU0ZsG",
-	"niP1zD3MWFTo75MIv3H25jCC66h3o18gajvmMuzREe6J+xwnYR1dHApA5qm8SxI7W9RDxV3ybNHuHgJt",
-	"lTxHUkHLMW1RDmNsba0u5i3ataITh3204pTBMb3F3IcJZ7egPenYRr7l+voe8wYyKOxlkKk4FJLLNTGY",
-	"9yZOrrjpYS0GtJlHT/pOuVSluBJ9iVTxriVBjzFjcqupOl+85gKznjRbqGw7UYdnnMQ87lqjLCN0oaMw",
-	"TPkaPHwlN25aCfYAsvb3vTkHh5SjVBU96ksB6fHFAJbCa0Y3RnHRkI5uvd9TmDKhA496kvT53MVyO0/X",
-	"2dDXRywr6EU/Rn8rhYF5fXxHVmRFwCzrQh57/oGSFfKU6H2vb2T7VnSS9vZ4BS3dHJWa0svz7lpT2GWJ",
-	"+6FsHI8MO1s9+TqWolLztr2NfupzbjMYkNg/9pxxl8HKVGW0yLAYIqAQQuqxOmtVtiCfeHYjtMJWae5d",
-	"8TIxxws6fkPnLXzMfhTPMc9lOKtm752oEXm+ePzVF09H4MnVnKBbVTtwobvJsHQZzik3OFNUVcIKTm1T",
-	"ortGmaOz4Cr9kuxjFO1hLytZ161vZB3kku3iSyp5SPyTRc6N3bPPNNMryPPEQfwyztBZpjWJvN3GcF99",
-	"9cXTZDSvak/1B7EWCPmrJLCyQuCGZmkX7Oy8s4zP9Iie7ftOtsPeOrkT3Kw0KyHnRtwAMyq+bShp/4v9",
-	"P+im/q//umCIA5Qqy2jpuIVmC8jVxqUn9cNVja7SjvGQrrvfXqY+3hcPh3S47XjAswbn96DGoE493Sfg",
-	"o+Kkd2kPlDlk53AAMjsuY4SUHJM8ZF82ZVzpbuewx5hzGlppDhS02v9maFZkIdLrD1iIk/w9y6GRB9bS",
-	"V+XoHW916Tl1018XOZh2fGGRq5RAaptOkTHebgecCIBiGtna62yMLnN4cb1S9WAsif4uEtgaaZoLv6j0",
-	"tgeovvY8CuqkRaDeG0kJS2EzknssSxrpFemev3NoGIUtwibDG0Mv2UfAep06zNpOLboTJN3h/cq6UNlE",
-	"zY2f2WmbyQz1tLhKLf43otn81TsAeN27D7WYQrhOquNKGvy9e2MHGaxr2CtNB4OqSV1BNJHDZ6dNTDN6",
-	"XZMTDukdbv4AXCkubm43XIB8Iuws1pBkx0at78gvAzztG+zheZjsvCp5CvMYqtVzMBtwLQsLlQtDvApz",
-	"BaxZljGQ2QVzEQhrEeS8kumKMIv7le2nZ6PMqDB4tBs7zBFhUxFcctBzTy2bGX1hBxoxlz2T+bBvx7P+",
-	"2Ehafx+JO99He9F/61DKjsbhtn83rHnnZI02G+jGP+pxd8If4QUfjNANK8qe/I5xS9V6TseodpfX3irK",
-	"u6xrcO3FWhemAe/GVyA3cDO2CoHLua40WrwoZsZ0g09VHrnjLsmEPX5y1gJG/qp1W5/EYZZwSrvvdPTG",
-	"ciGh4RkdD8ZJtw37H5/GHGVpVWI9ltOkdp3sdSkSmf7OmeN+hlsnQWDlhMu/MhvF1sBlZwI9Dr3ouM8k",
-	"4x4/23schNQGOJWaOyk1bgSvzXQazWPbGFXk3bfE/Yml2gwc7pfts/2idbaPoz4YXx0cWzvcCm2EvGJY",
-	"sOe2OmEiO//XP/6ZIEi4/RdDXcYub8xGDHH/vrI3NdiaOjXixnXvai9BZDkkeEq4iJI50w/bsobdlTXf",
-	"6olU799Vi2s3cA3s2d7eF9iAhlJHR5UqHaWHa3El43iz3GMbBEeZMEFezKyn2a7XyR9cyfYG9y5nc1On",
-	"GoJ7yPyOa8M+BlRfn1qlbp36Dgnuays6Zjt7pf8sad31IVFNnSMjCQrRMO1zruHply0qteuLUQj0IdFD",
-	"2Gv9CvttkP5ODYGNB0B2rfNoy+KOB8TsjY9hxYy22r+BuqzaA6uMuGHLUq2jDbZLYHZrqHegPmc5N5TA",
-	"JRnX16740Ff3NsMyqRB6a+Tw0nUObQ9vJ+XFsn0ChfnIN+6zTo0yMfbw3FIvg0NZ1KBWinvr1ujP0E8g",
-	"mblIKPRC8HvKfSgnuRvuAEd5fT33OcvrV49wmLtne/Ol/5Pi2zLcpkw2HbLKpuDV3WTMQzImR9ljb9IS",
-	"IAa/gvQ2T1Xk5n9nmc1ZvNGI+12pNof9zlo4B6ZZHaPqpKWiPs498Pp2Fowv1A0kXk7UjQnHz8yrQAco",
-	"Pvu5cDtf5058K+wx3UGlsCaYE6yths4xKTvIyhudyCk9Xh2ik26dRYtskpD29nW3rncR5KGYgECbsqNz",
-	"2499ARG6CxEFmHFWcG1cJwWrfXC2VmuQPfrHNWxjvaKWpBIAM3BrzhnOIWGg04SlpswfpQmrClR6tGJK",
-	"9sXTHw83fwrTX4IuA9r06McIHYN5GvgQYv8vSp5eg9FW3Q8tuUaVMStYxxdvojrKs1ZdXDx1feiAY7B6",
-	"3m6KMJRPQETtyBNNDvajxMkdnHwtQ2NUknKLO0VaxeQ9u+69J3u0PnzMOdKGhv+Ji8ipT+4CEBJ6zN81",
-	"RbqncV2swfT0FjpCktXVRJG8XZHlmDNrbSR5zpDzMlWyXysBOgWZwjQL2i+z1pBZyzYSo3OuxDVYA6hk",
-	"9aPnLW5D7odub+BxEmiNmFfNHIK6RDzxeBQrSo4llzT557lKY0nnPO/dBIL7O38/URqy0DsVqaHY6WAT",
-	"GrKkzErIazpko1Q+t/P1/67zTcWaX8Hc0l8yQ4Scw2CCPdMfARE4vMe9cCqvpJXIptx6Sxed+g4ZgtIJ",
-	"O131T9jL2stfZ7ZtVHlMB6TJfX/oKz3AduwQYUTv7AMP7wTaK00Q8FoLbTjF3LfawNqRxOD5191BxuXO",
-	"/Q0f/3C0ay2MWRNeKe1ajIT+JvmGlxDvd39EF/HDUU7+Fifc77BGexcivU6UvcK0mhKwdmGXNlPMYiHg",
-	"0LlR1yCH0uHvJAtTpc280m3stUxVVHPuB5DVenHc+x9iDc6Ver+DEEqRkFf3PE4j6BunBGG6WLGljVhz",
-	"syfM3L1S4REkUeLq7mFkuQGp1JOMXYn/IcSjPXBwR/Q9aCkXu5Lw3lGdiBU0MGHNfHq2QSxF2hdhMwbW",
-	"helRqoPwcH+XxdE1y1Nrz55SXFyxJwPzqbX5LgjUgCEMWi50b8m8bidUuNQaq7gp9AhXEpPDBEJh7CV4",
-	"v3/t8Ew47/Y+Js15xI7SGiXfUT1D3JzGnrlqyTjl+lD7PDT5nC/BaijUVNBaZrv8vmjaNw32q3OPRcJR",
-	"+Hl08qgFfRvkwHdFTcEXIo9Gewlp9Jxxpo0q0D1UewMSa1/Yda3UGpqmwEy0cGc9QEjAwprC2wEg073t",
-	"UYaACwYRrgy/BjlvtaoIHRm9NXcjK1nrgrAWOFQ9aBLud/9xvXRoVw+Gkt3NQqmkceE3pYqwqTKuBL9x",
-	"EGRjo1h92tiousg6Md6VgOOfo86pebRJc3ROkhaQ9h7gbJrAA4WZgg7YowwFtzsrqwzsizM1va33RZno",
-	"rZeuM/00/Vf2pcKHM+3VudsTi6U2HuO62/RU5388WPr+KwNpCWYeCV7dqOsehnrMNUPFb5c7bFab+b/+",
-	"8U9Xd61ct2HEHsTxE6YBWGuSyWS34r4uvV/tLsFF373PneppdLqqpoY+959gLT7uMnniJ/cItzDYYdM3",
-	"YX5y1tfR/wDW2NTz7bpQDr6Wa1XCvD35XT2i3/kQ9IndyXkd1unvpLQ/vLerBwZfyVxIOG/CakqiGlkD",
-	"eGfAl/i15luneQiDdUiasoNqJ4r9faBs0pux6J6jS3O5xA/GNG03tbvJHUPsXnx6qkpAT60LtUulA/f8",
-	"iGrGOj97X+b0gmsYVapvTbbdd/bk/Y7PbM5ECalR5TbBCGaY2+xhqcYmM+si59t5RLGJL8i39umpD6fA",
-	"sFZsXaUrpkUOJEfRtw0lriB0YzNrCF+wM4ada4crRp589acnI+pX1nw7T5UqMyF5X6DYDb7mW0Zkh5mg",
-	"6UrkGXarcJdXbSSW4lO6vX8lEybxKOj+KWwSJ+yJePuxADypq5JLo+Ph5bVzXsTw+VxQAPWPSl4wvtAg",
-	"XVDJF/tYQqDTDvEITCVmyWwFPMtB68HYxz4yl2q+cZHL3dnHLKy/8jUG6KjBGsdNCOdOjTzH1CZQ05VR",
-	"JOkb5Y16sDQtGGghqcvFSmh7eH0wYdUa5gGubydUKcyKYYPjuVqeB2d3ZTm6IrDcmlLcayj0E1SlxknE",
-	"v/ZQo2O4lWMyE3IFpTB78772HdMepMGDqr2GagzqkgIJm0d4T+mfRhWPcriBfKjYIMYJDzHZ6mkNSpsu",
-	"oL9zEWUlF9JXnvcbMv41qvhPFeEDVBH+FFBaFxxbw5ywlqOarmuNF/sqEPa7301pX4QS+5D+t6hdTFyk",
-	"e9e+umNxVTvlhXY723gOJazVDX2UQQ69wKnR9e+7+h7SKt7lt26XGBJPdMODTFhXHT7CQ2d/fFyHNh5r",
-	"d/kcZ5sww7HUiabb1jBI/Tbs+xfPvu1I609Fz7XT9IxCLVEBuyeV9xinX6jA9EiyfnkVnIUqGIq3cUvz",
-	"mlBHJw8Otqzdi01HieA4CHd+1InjXVgpda37oA69RuwSW66EQWx77ZNS0xWk16oKSM8ymk5b2f7u03dS",
-	"cSZUWw7x79qb3Fe62AiWSKmPbGptcNvs+VUTgYCgOlWSS3S09wmF5wAOPUTBw2686WXJrIuztR+PFPhE",
-	"IitXWs9TVbWEdZh0q7QeduD5/tFWrUfJw3O2UVWeWYsWDnLk2a38QVE65G5tADLiuAU2vkN4k1URSbTc",
-	"MmFYinOXyrAFRscshfGJCCxU68fRVZ8Cnvjm5jXNdvxDfr8csQSi2R1p6+xjySa7FxbPZue6djMU1yoT",
-	"S+E7MzqMJaxvoaQWg3noXosgzkiITKQsDKVOxwvCn6HoSLC5qn1JQv3lti5s4V64H1rddTvey7geMExo",
-	"h9MT8KMeOhobJ7TPPkj3jv80wtjbCPnesNofrGHDwU0ZJmSb3fq7e2h0sDf2RrcJReWQ9tNjcc+voeiR",
-	"g0dVXfaaz8rMNb+h+Ps0MrzPPj5umDf4q552HEcatn3mbLDzfrrhDh1y6IfaroQ/HDnvIXfOG7+j3Tqf",
-	"XncOuVb9He8qDUuR4xUQMoPbHufwckx/qWUo6tUyHo/XkFalMNs39sRdCLYvV6GaW5PxD3aV3Kjy84Rt",
-	"ViV9ZhkV0CeZe0o2fVc+Jy1hQ9/sdkv4HEsa7QTspgMvMTDrJrsypph9+ID5z0sV14+fvX7pAYJX1eKE",
-	"vbiBctv0hzX8GigCtMJ5spcZrAtlQKbbR3+B7Tv5hxJ+xdlZM//JU5aueMlTA6VO2Nryx8xjIKe5AGk+",
-	"P7fGJvmDGGeumRerZAblO4lp6nwN7Bq2rARTlQ7wkQotrJqLvUXJS++neVJCkfMtZMyUlTXI30nC1M5Y",
-	"wbe54hllhiwrbXeOIgA47nwtNFZbnbCfHGZTsFizgndyVS1wIZpxnJVdp5+Z1d1kOA16qchO3sl38lnT",
-	"CR/jK5eVZEWpbkC7nqi+oQAwTxmfaYZERO35qFiJZkEz+onfwKpaPPrGdd7/QwiG2WT625GEZgts4W6U",
-	"paJ3MvgtTQp/vFmleHw0LDU3qKQPtNlpLES94s/dumpwTmpNxbVvcOnOpRXU86Uwfo0uQEeTeCddVY2l",
-	"wLoxvzVxcAIu2q6W1tjB1mVguQ+rpBE5mnNNKuM7CTLTWHwjATLNpHKrIo81d14Ve6BWB8BTaJBE7cp+",
-	"6j2PgCr8Pn5fLRKCvojE0ZJ3UtvpOOIlIrcXSrlUEvtj6nSCrY6QlrhmCKnhQ28JBVoZ1+8kfuHDUn56",
-	"tDsuuuksXBfEPMdUZ+29bWjCCNDJO1nr1Um9eLvNV1Z+JXWfMcreEaD9AfhJkYPonfy2tuTsGku4wCP0",
-	"L2/ebXfGP3vB1hxBm+o52Le/k/U8HKa33TRcBqb55hmU+oJRB6irBKMQ9iVLR0tmWwiKT+BVaV5G1Akl",
-	"sDXPgGnl+FtDSZY2rWallgRYfsIu3VmJTDNeArKkJv5H67dsgLpoEmXZl0iwlKc9f0J+Y6+MvxM4NY+T",
-	"QP4UKnPnG77F+mujCDL4gvGGAVO/7ualubJz0+9kR59NHF8q0D9N7NS5O/x67IgrrutOofa4SJlE2n9h",
-	"NUNcM3MdH+0ETl1a9//5u/axUW4v+yIHlqoMTtgzdAB7TiCM9pQfdhulRuo+3eaCiaX9wyqo2mWn298n",
-	"vpmxqRB658nZ2Tvp3ceY3y40e//Op5q/m52z9//6xz8/fDh5J7G+MgVJPnQi36WwhszsWWFF5qMnJ2de",
-	"eWp91sAczDZ0tWdBR4/ZY1Q8CpC8ELPz2Rcnj/E9VvtCoX+6Ap6b1f9ieI9qbel6CiVfZrPz2Z/BfI+P",
-	"kMpeKOm8VU/OzkjfkcZ7jeDWnBY5p9YSpEvGFBZsFBSK8pfU/6ClmMzOf/4lmelqvebllsCCvDxp6uqR",
-	"sPQJ+6vnmGkJuHc8J0AAvtUt3oseCn6lUQGrFrNf7JCnazCloBSTvj340T1yf5uAPandKB9qS6hPU69n",
-	"0apoaLbrdanWdsMqTUgFZAPGl4/W5iAFXNZxr3smgGPXPYJorOAkhVDChpp9/+Grsy+ay43Rc+1zarRR",
-	"JRVlkCH6eXzvbh6fkuzp3b4fhDbP6JG9Gxiyrr+7gp5mG4csNhwBvWaR7X2W5678dz0BaWHUrG6iWwfy",
-	"nbJDWoEbjaVcsgWihWbh/vkU+s4enr7H/344NUBAZIWKAZJhup32bcwJpLSEWkMmFGs61qZ2yKquwooV",
-	"e6T+UaMcIZTcwDwXa2EgS9ivlTJ8DrcrXmkD2edWptkpMacT0UVqH/NbcMdMwVi+BoMFCD+/n9nr4O1d",
-	"x8A9bHRjuVndPwkOezgb5kMSP7tm5NPA1vkLbLGc2EnT5yrbTkZ4L9YFZkmTHXqf1P2W2ib3sE6ig4De",
-	"JqB00uibmnknVj0cLhE8z6mPi7MiNONXnOKavdRubRLXf7GP4z4XTQ+Je9rUy0q6+GDPll5WciJ2UZtG",
-	"xkXcrTxOnRWIeQHOqCNzJTD+wn0sKxlsYjv618t6v22FbCIX89cKMDribqaL6x5wD2Nv8Y1D7via3PUG",
-	"70rSwEG1lw98Q3GHEU9iwyXHKO6J5vxp9EmqVxJYgd/dme6ag8f0vRYsWe/NbIjq9L3/94eAviLZmNYm",
-	"mK/JVHaWjjVtrAXhLG90iFuiXlrDzoXO3HdGrPGrqjgPnjWQ55pE6a6k+TPURL1L0nuOuNn/kq/H0MRP",
-	"XJgf3zwMUQxzo7AC5Y6k8SrwUSZNbJ3SxgnqFesjNsTha97OSgrQHU5Cp3zBZebK2J1S0z7VZ/TAT768",
-	"6J7P9fekHQTtq2PKL20sZPbe+crpu9PQn7EBXNhkvCpO2BvEhUZTtDFSM1eKYD8Eyng9lHqsAvIIbjyg",
-	"W9UD00vt2hCth2HagcYyICtNdEuT8ZnhnrxNDZSTNIbzxkts0q2o1mipSnRSuoZ/3ro+Yd9ywy0nq3+1",
-	"UuqaXSmTUAKLSFeNAxOg0EzJfFv7/dCn6bGHmtJwScnNVCPZ2u66Xn6XQ76uSBV/cRPVxw+7S/d0M4IJ",
-	"fmjHcHzv3HtVpnHk/kvzll/DFMofQqtxIoUIANU3P7zE5sgn7JWlhfB83RN0QS6Y823Rm8hDJ47hwyvg",
-	"pVkA779HmF6fYHrSmov8PIDQluBuVeLyXhCLWki2hjUmjq7Jv6CYwztJ2MZ9gv4/vFndezMVxX9fr+zT",
-	"JPhmfvcsDuqB7p+83/BtY9f4KrOmzNLztoBzDtP5EQStasT5qIr6rDIqiIOGl6/h+Q5hnWiaa61SwU3j",
-	"+he6aWSAYYcwbNeSF9sLsvDQ5HDhJH4FdXWS6zOLMVJK+nAaVuOScWTPydvvAqEn7Fk4XUKLD2qdCHXY",
-	"XboT9rYO3hAob/d5rEVBRzK/As0WsBLU3IaX4Dq44AyFQ31s37VL4JnD+b+7mtY+rWCNIhTKcy8daix8",
-	"PC9dt2uPGY81cmNzbeqKocooxAn2A8yCUqxfouZpe6IOb5CccC3tQZUOEZq+CTodxg1cSlNoGcquM8zZ",
-	"vkYxhxm/I+qCNPrMhbzyJNEQc98CnPXXWsIdc7zv09Qiun0A6/ttiB5J1zDBGKjPp0B3vL1q2BXzKFmu",
-	"XQVb3Ev85OyMzGz7WEHqv+vc5c2AhD05e9LY4oCaunSJyZjrkLE/2J/7OOXnu9zAGh+/M6MtqA/8qJbb",
-	"m+bgArvtydmTBxr/FQWpfXbzBLfiO+gqdRg0lkh6cMtTk299tAKNR9/Iq/dmrKrFYOgWw8H3p2pVizcY",
-	"7+5z2tjpTWRF+AwOJpx2tVIbKv3HYp88070RulW1OC2VT7KN+18u8Xt7rQ69xg90K/8CW5rjQ9uLfmDM",
-	"Zo0fs6/h8xlmm5VqMEbs5bFntAUzAS38yK+BcYzh2tGC1J4LbKyzRR8LW6o8VxtMF7H3Cfv75EJeP6oK",
-	"L4GsmIaSOQ0qSjgi06fvDdyafh/wM8NysNbh4ydB9qDPhALSPSW2eiP71+dZXVYyYW+5vk4CZvAtWPMB",
-	"TcnagnTJRpYNOrq6YK6IGc3Sp71vDpOXUDNzuZJ106NNoDaTp8pNQLimv60r8uK24DJ7mY2KcDoU7dEB",
-	"zqDEMdKe7z51opfZjy5A1EPdItMXqGlTvpbr4Fjn+mmDSVFWgcQuptMoT8JFmjHGvViUcCMopyrlkoYk",
-	"CEmfD2U27VgZUUogKRw6kFWhFur2wynW9vXzw2/s1z/Sbw5mic/V7dFKzY6q/ori/O3U4c804ipi00T6",
-	"qslYE+accX+97VNYyuhCjHOCzDxhzyI1yKE1RfmSDUH7xMk/h0BCQ0r/YIvLkQUs9yRL8HDvW7nDQQb8",
-	"8myBXq3prs2z9JrSXyuDFwQNuUDJIgJp+r1hs7wwHVMYJpaEzxreJXtz+u+RZ5+DUehJLlLM/lwTMO+u",
-	"iV8AXGOv4j6DHm6LHEGBXElENIy9LaBt244qH3Hegbd20FaTncdPY2VRW8xetBdo9luLZ39PWD4PYFBf",
-	"As8eYcTE4QeRrHfU2O68deEyrx3P0+OJWZsS+Lpf2ZEMg1AYUcpwcIKnoi6O7z8kAeSc/dYD1FHalbWm",
-	"LpwbfQ2onBH25RJdL/Qw5uQSxINT6B6fMR2813sP0NF6wlxBQJPn6RyK5HP/TONbybXatdztWu9+M38Z",
-	"lxeJG/eo2eAD0iMxWKNd2YCrq9AiQ4/FFMmiP/FreFQV2gpTDH6Xj7Tbfsqqd8UlbkkXhAtQQ+nYgx4g",
-	"sYA/xj01z0JneJDBm0EqMtAY7oHSpYinohAOryJwG5+wSwLcYn9wGICZkvA5llIwBy2dBEGWjOoCyMC3",
-	"FIcyFlPWva8e7YawXufPL96yf/3jn6f0WYSeQGZNb5pP0oZ008POb6OsyMfTuVpAZv3KwLdVyRf5lvE0",
-	"hcJMEqC3A1oGSUsmxBNCZUNTyJpHvD72/eR7+t7968Nwmvhx5+9+N5qj3JkEXsl825+FTouYJtHGR2UO",
-	"2GF3xYY2+hk9cbd93q9C0DAPkQTlFtSX3Up8CInYiDU8UpWZhPEHiGhuDKPCe7EbsHRW6R4lefdMSyjy",
-	"7YD/zX49zfX5ZBzpuKbfPaMlyg2IJiGPvczYVSUyji5vRYFfkuSYub9lynWzc1HburLTarkHkVbQt6aP",
-	"X/xP3XPmfinrIVhFuz1QD8fwezIxk1ipNVAmvH07U7KWqr2sAlXJdoAvfqLni7q/SlRPfMHTVS3PqWrR",
-	"ktLrV2/esvA9J+wl+TmDtAJvHAhX2UMK4FJAnrn0OGHQmYTZPPSen7/45cTaEIOqnv7Edb3nlDP7sDwI",
-	"B314bc+VoZ6dBT5tMjETxpsaKO9ySigfxVJSmbWTb9oEWnBhTbNTIW+E2ePpeemeOZQqPim3Bi2iz6uB",
-	"7mm3zAnER577tyVhWIKS9dEZkFGuC/o0cqFNW/MogCKiSZ8nG2vxaUmf6mWl2TngzQe+rDT2sDShA5rC",
-	"IlguSce0d+qEUS0hna9eITiATOGChErOt/ghoQtccUQJcMWa9tIWIGN0EL+0p+/pH1YRvVHXQ5Fg/L6P",
-	"XiKhLuEf/U8130EERwjV901xbzFgjKgT0r2VLXh6bfUVaCBArJaQsAVFkJy/Em4LTLpDpFL7w7n7ZIjs",
-	"wPWd6pUQr4G6R93b/toBhng3TXEazo3vOoQbP8sybDb7iTJiO7dn2YN7x+ywwxzY7uvU6U/Do3bSn3zG",
-	"LHJVZt+Wg2nAgFTp+kcQp54CwoCLssEYqvMFr7grvEEAjz0X8fS9/c+gyy5OjRE2X9CDRzP5X+75yg+X",
-	"z3n6mcCjhwhBbLHFhJMSzaemUC4X8rqHH3jrrn0EfysybuDBTiH5lDgNrf2hE7rGM5upauQwJYtLcvgg",
-	"4NQKSqCUJPyMZ1kJWqPtbnSdR9YAcWjDt6wQUu4Xvu7OnxKSFOp5ccr7s33g35PwcOm/W7r7BqtGmkpE",
-	"JL8137JMOcKr8cgwEaRBODthPzno8xrdCklPjyW6YgjX4bWQV78bcfN6AMcIQVunUDG/UVJCarz/2PER",
-	"2CQ0hBVC+I+6Cgmzgpe8dO0G+BrIyMwtK7KyqTnbvJP5OXSsZQ0rGndNBnByIc1F+i5i/h7mcSyATF5H",
-	"jRtHeEo6uEhHqogx4muYT9hPDtPe5XC61l/B+FfKvoJ+u6hM7fn0uRNb56/FCiN+DfKEXbp2Js7IpqKr",
-	"pkQxUgFld+Pfj3M+iHX8YFzyhStw8iq9c5WSBE7p4gklCVQvzZV2TnNkm5xgK5ad+oThO3QDpR64RBg/",
-	"UDIopvxMY57LCaNcHZ8RWwIT0lrspBZgAQ/5hFwGqFouY057Q3tL0/i3k/l+4b9Xqd+AvblCEUIZ0I50",
-	"Cl5SowmsR7cmi7qBMgQmsMZuCRy5aDte1SFrH+gc9vP8d/3UDqntJDg7/NgLqq9VS8bz3prJwxGKOmB7",
-	"EodDpBk3oJCMy21vIakHdB913n7Zrn/rby2j00//AVI6awJBgAyS6/1YRe2QFKLiDpLfJT7xmw5D2SU8",
-	"SGpt3agqBBtul1PYzRz0al5St5hP0qtp5/YRvJp22GHWH/Snme4cXUpC0yOXMwQldWDMJ+xZ2JvMSvwW",
-	"4DEnZPTo+de3j6prTt+7f30YRk/FZ0ZpHGX97Cdp+LmlDLsaHUrWRIVQ7m2d2rW6bR91RKbjGC6AQvjA",
-	"QY5Zyd86w6weQm7ZfeqXUw6lMelR8p8LjyvfxYHkhjVN2tljzOIhPz99jzW+jJMp7yA0w8RFoX19/5zQ",
-	"I62xEuT9uO6XCatkDlpTZwC8+PgvlxTStFLg9ciEgu/Ywy5WJZZ50nwsb3E4MK4GYht283ZtAQi0JOwC",
-	"ngTQ8dgUfInPhA2bY0kNl6gKfpoip5IfJ53hspLP7fEPoJrWZqwHYp3AUeU6TuDra6AZV17TNKJoWFc/",
-	"sKn96/R9WclhoXLE0SN7uPcM8wfClX1FJlNCfTTcpfR/VdjxxG04Vkl7p5a7Wf6+jjgFhOvtTxexDO1u",
-	"h/Hv5d/6OPfzOWAs2/HXzxqKOWGXXGgHjxXIH0wPBZm6b1w1cf2rMXRjuL4e1jje4hN3opy7G+x2Er9R",
-	"Y91O/YHAjIhq8MA8jBlmjZJLHdu0OAUjpA0igX25iW8JLfo3zz/sOj6O0LcjD1uauMcTynn7vhP2V6de",
-	"EvR77OR32YLH8On1g2MIMq0pg0JbdgCK/bBMYeayknCOpi5luBNCcQ6csIvdBEMLSjj/ORYO0+OoItfo",
-	"sPSTZ3WDDIQd2dTqMDr9r8DprtiUyFlj9oefaYaNaDzQCLWnujUXTEPdPl2fWEW63M7tA3V2/nn9Eky7",
-	"W3Grtw8ov9gA4rI6Fiz5E705uKoHrxbCrfQG+157flrwreGhp4ffal3e5lox7m02KvtNXAMqS+VjEL8d",
-	"mLI+fe/+Nai4v6FnDqZa97sHUODdSEMlom6h0yEEuwMI4Jxc+GYBZgMOoC+IcjtvUCEgBe8+jx/SnsSz",
-	"aY7jk2EkblofJ7HMDT4siKcjnUsocu7w9NxbP9OY2w0ym6fmNmm5gLD/FwrEpgGhFVKe9Modl0vvjUfh",
-	"fvre/mfwrh+l2JFSe++33A4zdMXt9xe4JS/ecnSg+cvpu8slDiMJp2Yf2gNrMY3Nj0pKXMX297y9GIL8",
-	"LEEVIBs9B4HxF0BAJAWQNxEh1uzTnHx0GdhvQKYCEIHkpM57zoKKJFga8hqyl8tHP7rCR3AeB/scqUpY",
-	"HekaaLotdOHXooRUSWpXPKd2Y7tKD13pu1LUBHhc9qQbYvDHEcXM8vtxQLz6Y0Nj2fV8HO45zoapw1NM",
-	"qs1HuIIut5LXOj+1cEpcaVagt5MRgPl24gYS30bFwICZFDLWToenPpTfx76vpzdzqOlo3XSHLnSNpu+9",
-	"80pd29lVBVWru276527G1D/bUIu4Vj5S6NJ1eEWINIwgSOV2XlbSt8bt5NE1wESmbgjd59g/usHPna76",
-	"PV0pv5hDXANnD2ZmoAK6UVWesQWwzEHR/cfGumvOPzIroyLYjQ7GpNv3GxHtk/pi1V2y60RVVhWjtbL9",
-	"XpaRnCNx/T/tpP+Az0s1t/P7vGYaFwQj7iuVsLtB80pnuzisKez1RZvd49c40qnxKV58DyT+H7/G/d65",
-	"N7tejPoGRq/TDmUHJNl/vXxn8uGQRv3UvqxHQguxN47uHTTisc6B7+8bMaIxYmQ8D/jQNHpvlbH1dnlw",
-	"j/fpsY+ffH1M8u+nFUtxB/cQ8ZS6x33g70kcMTjXsSM/q6j155o0JNmfcDJaQyzdfdjLzr36TdDm0n64",
-	"05q8rKTuU+788j/V1A0/v48UynGjfxzmPWL06fk3hbypOVOCeUfYXxgb6Xio90pTOcQKEC8lVKDcjcFS",
-	"oiZaE3Nkhfely9VP3/t/Dru0jiXehr/cv2vLDTWchlI3PJrGL9VuiOWruYhDuBPyzEGqzRGncoo1OCMa",
-	"3vheNtS36wYkRuS8SA2a3giz0+8mwrPsqFOdevLJ8Tjc03tOeWkNFk188d/cDzPrH3d6XvYi6GQT9on7",
-	"rL+pzVj6F9J1uhugfyu1SbBrZKa1VCeK966YDddsUwpjQF607kMo2L0ziNy87vGmvfsuJNzv9paMBww+",
-	"u4+x492hsGGDP977ujp9o09/cX4qhQFsZ8GuYbtQvMzILdX0+FCuH+GhF2enR+RuQ0O/3iMbG+4ScLfE",
-	"banBML5W8gqh+BZbA5qFF+vC54iwsz4zbFmq9cimG2fxdoGdXHQ7iWbcp1999cXTozoVfvn1V398eudm",
-	"hQ+BHdo552hfDm1KcP57RzkTaEjUiZOCFwH3dcXv3OpISCJKXlBmPdUdrxFo2Cq8GOs9hvp1WgLIQep/",
-	"Q49MTfU/YCNMvlDOJUozGUHoOi1Vni94et3fG/NjtpGsuSPtW1+k3307VY5IAaVW0vnqNQDitVJll4Fb",
-	"aznlWjG+NM4Wtzqwh0kg1eMY8tlw0c867ZWdUOpHmZ4aLkH3DV/gFvmT8gxcZDlgW9dbM6ql6+WLJ668",
-	"3tmdy4BmMS/PKLb2FmW0Wwy1/Ip7yM6eHFUf/5A80Y4Vo+XvXWEOulERxGNqVOVdSk3wO9841f6bS2aP",
-	"1DXjV+Tm5Uj5e8g6CIX0um0drMhvu/yNFvEADsyX2KLECNfmuB3e6tTGJbUrUZSu0VgKjY8A08dX/AZ6",
-	"s9d6QEqpgPXIaNGDBoD8XB/ak9gefQBqlE6zgRxD/WOKXpVCGteZ0Y2gYr3skqZgDEcejMK4D0415MtT",
-	"elF/bdIz/P7TppEHKTrypDCIcewOadpqo7pctG7SSaM0qSR1BZIlgL0VSLlSxXgCaafQ9HL/VxvZ5Nb+",
-	"tmVAsJSHbnOOhcnNPrZ7srXEgMtWnTdFGEHW6vjT9dIEGUAVcYlhWVeCHi1LbOdNOSQ1YauwvRd5ua6h",
-	"MNT9YK2wAS2/pkIS33EB8+WxD3cDDcaedZo9COPbKbSTNjpAeJV57ed+T4BH/vX3jdblxhlgLXwaYfKG",
-	"b5v+dy7Sjy3wEtcm74szpqm7Xq1lYDM3jQ6XMLe5jW3SS2Pv6R8fTrOSC9kvZb61Xx8pZLzK9m9YCPvA",
-	"MukSa60creTcGsnN1Q2THJsWevZchbz6/MKFswyagVfKqr3yMBIaB7r/HyL6xInoO/B5tI3SHMIGUvdE",
-	"kFnSqLPtZAkut2ytSpcP3IcjGCUoUwLst2LpqTjWThdJjSCbjodSqzseKd9KALNZCGcIsxmVZdJWHMo+",
-	"r4nD/4lO4suzPz39zScW+UN5AHWsPv/gMFbVAgswhuG87pgzlByXAnruoGUIfriEAgvIrY5/rR0Yq9W6",
-	"vCrmgFw3IgUCsapBrtzswFTY7NwotiB/FWCbeIedE4DlUDYgVU7ZH2G7C5nZldhVCIltBlVl5uvePKaf",
-	"mqy4T9b7YOf3cfKY/OgfJ49pxOjThzB/xFYrTek4dodblFz6YhCC62oKb7EkxNLfANZazflJmbD/HExQ",
-	"6qfKCNxakNj5SeKt+cUMZzLVq5gmkymSHIsZHa7Tg+vyAAi7vVkpfB5BMbCFXp385BC7DjzavVDb/sm5",
-	"VGYOVsfCnmCaRq0LOXKlfVXeUpWpE89CM81vLFMkm5wKvUtY1oDaAVOtrS3HM9Gw7UPDfnCySz41Nkv7",
-	"8BAKbz0aj16JbwErNCe4DfSmkKUhTXhJXGnwKFPc49O14Nbb1Bi7CHY4SKvSqueWWMj1fP7zL/a0qBc7",
-	"UVFV5rPz2cqYQp+fnj5+8seTs5Ozk8fnf/zyyy/waN2r33saW1ULVAAb1GAd/k2Fd8EHXuUOPkLI2fAd",
-	"HlOx9ZldSfjiOgAVfOhaTv3y4f8PAAD//w==",
+	"7L39kts2ti/6Kqi+tyqTc+h220m8Z3fXrXvasZP4TBz7dHvv3KpJSgWRkIRpCmAIsGVtl6vmaebB5klu",
+	"YS0ABCmAotTstpPZ88fELVHE18L6Xr/14SSX60oKJrQ6Of9wUtGarplmNfx1KdSG1T9Trl9fm78LpvKa",
+	"V5pLcXJ+8oPckFKKJdGSbCjXhGqylkpfkIItaFNq8uzM/C8jZ0SKcktKKW/U6Ul2ws3Pf2tYvT3JTgRd",
+	"s5PzE/OG2VqdZCcqX7E1NeMtZL2m+uT8hAv97OuT7GRN3/N1sz45t28+WXOBH5xlJ3pbMXyWLVl98jE7",
+	"ef9oKR+Zjx+pG149kjBzWj6qpHmoPjlf0FKxj9nJc/n+rVn57iLrRpz/0pydfZXzAv7LMlJwVVGdr3pf",
+	"EFmTjaxvWN37wq24onrVLngu359kJzX7reE1K07Odd2wcPFr+v5HJpZ6dXL+53Z1StdcLE8+fsxOvm1q",
+	"JevdKQv2Xs9y+JLIBdErRiq6ZGTOFrJmqf3HH5wkZvDNk6exKbywO+E3L7JOt1tjF/vs69hIrwq2rqRm",
+	"It/+hW0j58R+m/3z7/8gVBTk6TOSr2hNc0PHfr0rRgtWt/MK3vjIvPKg6fzI11z7Bfe2soQve+9DMn3a",
+	"Idonu0T7MTt5zZSiSza0p2t85G5betWIoTHqRtzt/ddMKS4Hx1D4yNhxnn7zZ9g99/eT2LDvqLoZGlNT",
+	"dXO3hb1j9ZoLWg6OYp+520jHs96zh+OzMM/bQXrd0NvRxPrk6YhD/hn4bIJn/0TXwIx5YfgfFYQXTGiu",
+	"t6dxToxM+y4n9dH8VlVSKAaC820t5yWDqeVSaCaAV9CqKnlOzSwfV/jE//ybMlP+EAz1f9dscXJ+8n89",
+	"biXzY/xWPXbvhRG7i/55RTXZMKHJppZimQEn3JgPtSSFJEYqnMLe2ZeBgF/aqVW1rFitOU5/3vBSzzhM",
+	"zC51LmXJqDBSNS+lYsVsznLaKBZhxVSzGfBAVphj+K2Rms7Y+xVtlGbFidu+v7r9y05EU5Ynvx4gsO0c",
+	"GqF5uTuDa01rrQitGanZolGsIPCkkYXCEIEn+IJq9kjzNRs1q/bID5mqXFclw5l96FOOOUW4sLO1LFj0",
+	"gTVXyvxzZ5U/r7aEa5JTIaQmc0bMQk8n2V4zGaAErtlaRadlP6B1Tbfmb7xLkQerWi6j1/RyrmTZaHZB",
+	"zPzIZsVqZhbEFbFrnmYxt6xWdvcjV4ZrRewTJJfrtbk2Vc2FVp15aXhWEbPVN0JuxBRz+xiynL/iFmbt",
+	"7XPn0COSdktb4uiQWe967NzYX/3pyfnfWK7NKQEneHnrOFVRcJzy24AxwKSzHq8oqKa7W/tuxcj/vn7z",
+	"E+6bUUFXUt6QpdSnKF48dz/7+s/f/NuzbJdumJvM7psFMPiFf29GqII/qFnFF4p8++MrsqKK8P5whnnv",
+	"ky3hkeAkhjfsiqmmjHBRp/jOeBG9GDdcFAmihIU1c6LNpnFNFrK+IFKvWG3+aYhw1bkeqemHU7ADJtfy",
+	"1iiUO4uAHe2ygiEBhQIlxh5ao6TdjMlujp1ld5jkSt8xkEPxtY5e4brR1HH1oR+8ds9FJ30SvCg6YTDB",
+	"I3P1n9+dQeK7Ztao6JDrnYRI5H0B+ddMNWs2szw3cRGMtqqIFHDDqSC0XjZro+TcslybS8HWld4SKXLD",
+	"okGA4HOwJND3RkswvaoZLVLTNUpCMZONjilFvZMNVh6+1u30SWzLwxF2NidKGU3B9ZXcRGgjT2obVHf0",
+	"/V31J6LgdF4A6ux7HX35kglW+zuxY1Ts+meMnM15RcvI6/qXxeyKXVj4w86osW16bvhfikUffofxaEpk",
+	"iV2CfSMYcGdG8xWxJ5sRLgxh8prIuuhR5NCI10xo6wjYpdXe3rgZ7WElz7korCLZ3YVcCkNt9UzLGxbR",
+	"kzarfPbPv//D6kNw16hAaeR+CtJW0xsmiLxldUYUY0SxvGZ6pjTVbBJN7mACqxuRus+dyUV1a89PhCSw",
+	"Mxdkw/VqxcrinFDr6vtCkXzFy4JcNSIjm5VUrN0UrlBXJPMt6JnOKWCogAljTv/1ZMFEDkaRe3dwdom7",
+	"YFfV2Y+sf4oxCvh2xfKbA/U7ir/obs8LVvJbVm+Nia0loblZZsmKJSMLXquDta7M+sxCV9k3ezxl+ImK",
+	"nR0T6Bi5MbYFu2U1GsJckZrpphZoJo26h/YOvjODf4RFvcKfPXm2K0Gcb2UKl0r88FKMLDiBiaR3TkXO",
+	"yjJ8XccJIIVgwI5npVQ69VAjwq+CsyssBU2tbYxXVZPcNTtSLFQl3aa2a4ARDSoWSFNcLGdztrL2wl6+",
+	"l2IX4Z4HG+bOKVjDzrBZl8K6ykpLKrt0sUcmfYsKTvfUDlDZen+/QDt5934suOGsUTkgmzqPey5uadmw",
+	"/aoJvts97t8YW66Ll0RkcM2oZsXszgraPquT3fLCiJxpbh17z/Us77iu/uoJ8Yj3LVBHQZ5Wlm8WJ+d/",
+	"Hb6D37lffPw1S/l35EaA5dyIgshGEzqH/yeqyXOmIEQ0eoZyrlh969nDuEm+CX60O89XgpRcaZURuSDm",
+	"ihIpmDq3QsvPX1FekJIqfUp+knNZbMHWUTcozcYvoNG5XE90/jWjKjQ17vYuXW9ncjHR24ZUv/oWbedh",
+	"DRyegue1Lsfczcl9x147HZqoYyrX8LDhilTdxNc+6B5yP8taieFUd3vMwRn5XcxC1tXZq5bUhljht/Dr",
+	"Q52O9XZWN4n4BBcwxq5eWHPNMBxeM7qel4xwoSV84jTzC/8vBTkLgYstGMHcUcGUmimWRxTQy4U211WS",
+	"dZOviOKl4bfBRc5pWaK/Em0IUkLo7gx11U58Ykd7fPrNvz8dkfkg5MxI8IQywipZowXrrBAuMB1hxZWW",
+	"9XbXBjFEax5+dEtrQdfmGP7qz/AKX/jKvqT38Q/unb07fpiBYC6abJx6vSccitEejCWgVdpUvbSU4W0e",
+	"l1+iZcRYxgyQny5fv8xI8Mf/evvy5RWRtSew81cveq7wZ2eHOae1HLxZL5imGB2L+6XH8pWTXak3WtaZ",
+	"CeeMV3vdqhCyu7LPws9Kup1VtL5hRdw8t05wspa1MbnXTJFFLdfBvfpCkVUzz8ymLyVTaNBfEDpXTGjC",
+	"F+BZL+VGjXekn3S3ol3e0EHEPevulQeYLOGJPKyDPZjsfid7VyAFXEaZQ8bp1IwWW5QwtZ41Avwk8Les",
+	"KnzE/DP8xihrrAArY0E5mhvwOPyLzqkopGAx/0l28nJd6e1eIbOzkpd1LetvrXrb8spbWvJi5nzRkFSA",
+	"H/0NpSTuzcx+agWq305z6Xk5l+9ndD3ny0Y2yovT8CmID8wakUux4MsGP6xKKoIXr6gO/nLTQA8QyN+Z",
+	"XMxULisWeoiCQWTNl1zMFrKe86KAX1UMHrmVN/CEkRYzIfVsWVOB8fuKcrOxs6qWcjFbc7W2d8M8Bmq2",
+	"XXP4N6gX4Qde+wg/dB7xzmd2u8LPfmuYAisz/HBDb7u/hKV0JmGZb/dnsr7RNQt+OpNi5vUbvwHh8733",
+	"2kSmzmdml5nSnc+4uOW6O0c85s4kZcXz3q7olSzgI1qWcsPC9wf77/cYrhWdl8x9CJpcQCq0hBs4m9sR",
+	"PG14f6TStGQz5zOwLgFWz9h7Y6u0MQxDniXPdXiiXNBcc8j58Tvudzmcr/ty3qgthj3AeLabHz4KR5mv",
+	"qED/A/xp9ArW/7BoMMuGtSfl8n+CR+047Qe6pgJFTHg97E32Cwtpna7ZDJSLPglBTKodvagpF8jSgED9",
+	"BsJfC5slBn/UjQifrJniRUNL8NGsWH4DTDqcxJq+n5lTAXGkZjWj+apDHOx9ZZdiSa/9wK6t/aCqWS4F",
+	"8seZZ7FayllJa8g2bIRqKqPUsWK2ZgWnM2CZ2clKKt1hIiVfsHyblyHN5bSic16agwheZCYbZAy1++bS",
+	"KFEVcFlEXgaYpQOV7ax93hRLpsNnQbS5bLy11LDTRqOcNYLeUl7aq7Jq5uFxGfoyzGhhZKeX9cr9bc0b",
+	"L6Nigue7wKHRsxJKJQn4jhSkqRFHLlKwLxSp6LaUFEz7rt6wMnJusRjvfPjB/uDjIeYzyIxZ7gIGTvbl",
+	"YENkJ7dclhRPK9zB2A7gm1pHQTTQQmAko64Hr4uoZe51akXrmGL4bsUIPAF7ijGqd1TdKBuHI+6iEvB5",
+	"soJoKeNGnh3Iuwf785YK3lbY6Rs+Ailn52TJ9ReKzLcujQM00I5aavOH3K6umrkn+4E9xE03l9M71vsk",
+	"Vdq0mPVpNB7We4+KbyCEcPySZKMVL3y+DbzisMD6Lav5grNiNt+GtLR31fC77XhC/08YJ2/dbIekiPHF",
+	"dlb76IqbY0WV6mqcLuMqGqXbUSC/NzqTigSe6fsZrlzF4yNG6TjQGX7L6nn3Jx292yrdyE/eb6M7Phhm",
+	"xve7qWWdNcTMgB9aRtVLL91qpkanCDDFRMKRoVb06TfPIv4A9p4WLOdrWroMkYWsCSULXgIhg82oV1SQ",
+	"Z1+T1/z5fgPQzSOzs/eDR1fOaK3njB6aS9coaykmUsLMbkOkPZdKEyM+aJ253G/yNfkLf06ogsS7YEV2",
+	"Xl1fpLFUTq/o5rWvJNh7WXTdsCAgtYjVnsBUbxirOv4tsMuX0ljrUrR+GCEFC9lgVct1pUGPq+GaSdEy",
+	"CGNcCDby2vkDSMZL7zfMMuhnpXFvgXWTxZ0FU0Y3J/YUDLjaU4HIIPS4z5fwQzO/1lQ3Kpa20kR5a+ur",
+	"mBnbZSSjCXd4XGbJ2EeN/aWODNyqE/f7bGddwZxjO2fE624clFHd1Ifmdi+4WLIasqKjzxu1ORFrSaaF",
+	"g0yaIuCJRiCrJHo0RxwI/iIx4aYu48HgNot8mMrtZmQundv9EF/d3cxgLt2FZO1JdbZq96B3R3cB/ThZ",
+	"vCpet17HLnHwYg9dtNkvT/foCuZV0dHBCN0dGo1QdXdqWHqFa4g7WrXso7eKE8QADgUedUBLKLewGeYT",
+	"8FBZsrg2br5xafRcYVo4vWGqY0DINQtF5brRDS3jpkQpE1n1emXsoqqZlzwPCiht6YM2WkfByJwtuVCQ",
+	"CRe3z/pOX1mBQ6BR1javBfyjdTs4V2NstlDLhH7GiLHyHb9lxLyxcwxJftqedRDZlGD4w65kIRn2xvaU",
+	"1RJFmr6PimmCY2+2q/cHEaKvz/49VinRXsugNs0zb6oG6SokqVY1Q0pKk9iv8WmENo2PpT0ZFUuzJBvV",
+	"87Uuo3G/F5068+GI3p+ffd2fxxP4c0zuHR5rXDVDqhqvmVkW+OAhHDfP/ToXzjClOvMEC6dFUTOlDtUt",
+	"+slDd8lFmkiG7FN3ppUx/URkd+Esw3R8cm9WcMjdcqwTa4+kr3Z0GJ1dT4wUjsmE3NBaOJfnWDqIrmVf",
+	"8qCjUxQfA4Q67jreuaBn3Kz/wrZXUh8uHxYy7oikWB9GhCRGMp2SVwui5JpB+SvEbAr7/SYzDwm2ITcM",
+	"ksfWtGBx5+dC1ksW0RPeMq8RmNcLqcMhqNiCa+UiMU5MpkXKqYcl2seBPbWn18/9HL7OZq1S61jlwyv0",
+	"zVejVn2YU9TwJ1bPepPrVZSgy9XsosZqKEWsIypA8zjEHDsqsxmoNaIEX/ozNhNLE1Mj6IbWbJCaVvQW",
+	"N7biQrDCpWnBUs0IW6YvCCW4a46uVqzEI3Ae71EC+D9wOmbwvYzIG3Nd9hk5vHaf2gWHtLWHK/xoU8pC",
+	"CWCtfPaeu9eiJz0ZanFOn12Pqyy2UXqYLO14Uct1nOKGqwBtmGvA6amYKFhNqNYQ37NVSL0y2GlcmzWr",
+	"yu0Ms7ruOQP1t9G+ClqyhPe7mbtEx11us1vLeJelhFuyw9MOKKAZqpM0e2LpCAa0r2/XmSEZtzTTra30",
+	"h+c2rUPdsTtnp/bcJcMdIIyP9cdeM1H06oisSeL+3MOQBl1+dpA3otxG3KIukyPgML81rMFcIz2D3NS2",
+	"SoRFij4a0X4ZtQBb/jPSN93PH+863AoekvdkllCLnhRkt7jhBvYVDu8wOkky3l78YEfud9IBLhDHZuuq",
+	"Si2sjWOJLsxiBakiit2ympbkhfcYRwryImZPydRsLQsI1h7tg3hyFprVbU2VebuWgu1gOsVehyeZdIQ8",
+	"OXv69cGOkKDwobvdPrMwIxjmJbImYVFTMPJXT7MDhNh3NWOPDJdvo3TPMEy3WTFBNjU3ugE402SjyWbF",
+	"NSOqolBhWxCmcloxdX+xPMwEnwEc0qhjbiPkPVVQbCHseOd1TrOuQdHYVkfsuxEdKbr3YTkGPdCQVgI/",
+	"8IIYzkG1rLH2oEt4EQxAmyk46kI5Ue04f8BdgmzKk+xk2fDCkL71kUJuqjmf0mU8u/yjmADwAez7Idep",
+	"0jQ6SfTm2wGm/27sxnlsh9E72KaNugSNXApdyzL4BqB7MLOW5wmtv0lZvntqUm2K4KjQbftsUCYa27Y3",
+	"3UqBftjdSKy1Teho4/4utwJT80HTSKfUTV1zWFKlZ7LRVaM/QYkXjF7VMrfG37hUJ28uJqsesVzQ4X/i",
+	"+wH/7BzYMHxccnFDCrkRmX8CMvBaM5NQZd8hTk/cbK3U+AR7xUUnG7GUOeR0NpXR5VL0Yn5lJ9uDieMi",
+	"Zyih/G5wRZR8aIg4V0Hfcz71Csa4hkKxc/OPjdHyeMkE+v64VqRTlHZKXrUZfEIS8C7HvTNYz/JJyhsD",
+	"sh9H7P4n0fME4Ie2zM7QKrmVDajI1kvk6PyhT9ixc57IWXXAZXIjLGylWYf9FYAfmb+//fEVXOuo1y+R",
+	"PPZ8u5N6irmvYdzay+nYaidLFZvYjANu0BJRFkqXHa6+w7q6s7N3MBQuUeEG70sgpdX5it8mk5Ihj9iw",
+	"lyUYdBB45QprvM1tvmGVdufORBG/q1Nmbe0DCljQspzT/GY2ZY033MyDknWqWt7yYiqos4NLv336t5M5",
+	"bZ1IUL8Sz7TAEhNXfJLKgormtvkXH8AabWj+sGrx3p3yGSSRlbXXIJzdSAAEuDgOODmitbwR5RYVE3tT",
+	"Qqyk8X7K9nAOnVr7yzGT808fNL0JIqPdVFJLnru0FtyboFI/vH1ZgPjurJT+lQ9mnOaG7wJi6BNxAihO",
+	"143IXUxpD5YevCT8ycBMOqffnYurLooxZ0T5gpxwhLshQYYEFG8ouWZYbWxYdckWGnBEnOql+H8llKuD",
+	"/cTtGh40g9fCYnlAwiRyU8od3Z1UdtJWcyXeHT3GjUgj5BjCZKKY5fr9nhR5CBCySrWGjlWk7jN21Ba3",
+	"hdLCl0Gi4oGlhwiRATmeUGsZEx6toz0SdsViqRVt8cxCdRG9CZAHIKTOACMayuPnW7KmvDwHOHCAjF5y",
+	"ozDvxpIDCt6nJiR9n+/MkXQVWTuz+3NnDkXcQgU84hS8YWLWVIn8s+kAVdppBIN2qKcbgWljXSH977k8",
+	"kwEOhBfy88YcgGj+dDlptgo2wWhWsixU6zOgosAGN5RUrFZSkJwKa32fk7BwOSO7dcv2M5sFa6RNt4w5",
+	"auyBo5DmWg2wQvMaIhcLQ0mEo2UMNvGKlaU8LFtlujyBeylAODQjbyBD5kbIjRpOy3lnc3LAMebyZzu7",
+	"blgzJrI4uJFz+NKDY46vkwhS0CPRmFtWq2jeuJ0WykGla0bXiiCcCglmmgFcK9mseL5qp4+l1KqbVR16",
+	"jm2y+jHp5/00Ry8hK4bwtG1COBZr3yYk5KR1H/1qP7vpvogjkQcUJljaTHKfJu4yzIMKjw5Slju8FDe7",
+	"LIrPJIPc+doPA2y6v3Rwd1cOmw9YQQNXZc5QSwq0SMULho1U9t2jROIb1hKFwbmzr/98GMiTJUCsHUo6",
+	"pgzBpPCeQFrt7SzDWP0DPBj42XdgogXL9SfxFIPzjtX1VAZPCljq2p7wDmt3XZYiB97N1lpOlM2+mw/u",
+	"gxwtymo0wGndIMbeSKaUAspki9V64UPzUrAMrwCF7jIb2ZQFVIeExSAFr1Fv32ViCTL2IOB+am63Ooeb",
+	"danMH1SM5iu239vlkjxtG6DxXiHzwyvzI+utOsCULul2zLSu4MGY5DnJnG8br657aerig16zV1asuQg/",
+	"fbJHesR79ZCK6pW6MBSyJRAHhsYLUvkSNVYzsmE1OyWX8LDvnEMJvJtrWW8RinvJlTbKaSo1/HBhdQhe",
+	"dFc8dZd7dk6EJODDOA2LiEbIrsNQJ+bx4qx9extu2MEgD+3+fXXs9n1MUOIPTtQMWZ5x+fuFCtLVQk7b",
+	"yw9nogi7XHW5b03Nt7FBzC7SNWBEevluU88Fgukamw0UX6K4bSdCLNAZ6PMwcEaenrkUp/G9HOy8sGld",
+	"zL5JEuLPdqJw9C6YzyCQF+zWyB0asq/dDIJdTLGbuHdhcp8kFF2M9lSMyubHV45zJryNtsqwCn8EcuTN",
+	"9bvzt2+u3rWVGrrmzAI2T1IiXDQI8zVrxiIPJI1KeRPXrIeMTZDWhx2I2cNrPaaFyY7BJW9a8+qku3Y/",
+	"laGju9ZRKnWmTLSTHiaPZe6egUZCcqppKZdN3A9z+Jn0lNiwbCfl3fBapWP1NVOyBKO54JAAowEiroKe",
+	"ceDdOWldROPM8N0MOkON1ZjCQ6fGORUv3JPUETnVKupbASdVq5yGfK9XCO+6OyLHdnkxCJewi5w2QfOj",
+	"RI/G9KHunN3uUe3dYBoqy7a0E0dMb69VQrsbkLJ6WtAvKTANd9QVh1He4ju76BCR/G8cezbQEgSLEWaH",
+	"oEPZn/jZ9vrASh22pikcJBvCwgEwGxcE3mFl6KKUmxGSszNsb+K9lQ5aMHhU07WmOsQimiAWbW2Vwbo2",
+	"XKJ3Ux7gzQqcm3tCxPs8af9RFWPKbfcaSGEwoUtpK60rdf74sdcCMiv9AXWQK2z+1TObaFkOKvb99uv7",
+	"/W32+v15sKDoOP9ZVOMvqfgu3VQswSsL76aKZWqypMtiwUuWIZTYk9NhoKUj6dmyVo+3hBP9NbHyH9kt",
+	"i3jbFMIudZdAMzLPCPRQQzg611SWkdK8xnWWLfgt7yrv3bqFA8Mm0HY7UpSS2sJ+MhB27VYAKYTDpzbj",
+	"mtWclvy/YnX4IFnitaHylhWzWOEEpMw180dmCkb+K0CmzYhq8hWhijydR/fIFbLEQBakGOP4x8bgOGX/",
+	"s2Cm0Q2A/PX84CYWA1ZxP5/B/EcRKYhAAXVEJf2TaFnWMOSgrSf7dHCDHwe2+96x/eLuCqmwAXHRAgJ0",
+	"EmypKCK2+JEsieoO8FuC/Hyz+d5GLDSrU/3odtmn49hD2kMLiD/MydP9thZJQOQ3CxKi25+3ApIrbGo/",
+	"WjMNJVOELyYtLXQMBD3Jhgbxvcv21dLYtiehFQCdXgyDoWs2sz82Bq87seyEC1WxAeutSQDHaq7LEU3L",
+	"nKyDp4MUQJxpjMz+jyt1+j32In6w9mp74A5ida17xfhvwc7vktZAztOY7lHuWOP5wJ0K/baRYDcJ1dr9",
+	"QS2cW+aejsd76vPd1B7I4ejmP97H5a/EPjbevnq/87F7IKGLxidI4F4iiD+09o9yidA8P7g5/UBhvmJe",
+	"5U+E0jlG0TEpOQtsbkCZ63bugQzBePjcFmjEKqPYWrUpNzYpG4JlF+TMVXSh4OgY/Ad4xV2+nttzNxm/",
+	"NbGzu2JVuT0SImBf+kKypLm3AHhfYnLyHhtP3tj2pI5clxyRcsoigReYTnlKafHQiSWZ4Kk76ZvJQlZ8",
+	"hXc0W40fZp/atcNTcRImdnKpO1HPvcksdrXeJdwI67Pd70+EQVNrfSBmu5ulNOxprOSINuiIS7+PwZqX",
+	"TdsQHu/V/gVEJrzPf3aFumEqt8epjlHEJ9/aJV5yCEIEPOY1y2VdsAJsF2x4XkqxhDz6KsGcJ+Mbch5v",
+	"12jmiKWQG8fo7WoBagwwOjCDdprwGoIvJNWsYQX/PhJ/elASGOqA6l+wKn3KDhWELRYs13B8a7olc2bd",
+	"j3RJeafTSNtgqG2s5nJjspMiibCfxAJody3MeEQT33sCOnmPHcqMkXzNVCWFSsEht7Rq6DfDko7NigOa",
+	"re/Yj50FJnJBRFZ/Eswzfm/b0sF+q/YkkaVSknuS1fWwMZtZU9HppHXiZEOnG1fV6ERpfIs6N7bM0CX/",
+	"TlmMmTZdhknxxvUmd90YMQfXqm7w9ujhNOIeFaElEwEnGeF4wYnZVgURFaFmQs/6dt6DNmxoZ9hZXn9y",
+	"ey26q0Y8h4Zzu/KqjSNIwUYk6D337h2/CtiHj71cU/fcIalhxygBzd7HDdVFdtjcYj/HYV2gEUchi88t",
+	"/+jFJBotyZ8s4PeX58Q8RSjJpdDsvfb206Jm7ILUzHx9DgYcNryyj8lbVl8Av4WUOddGkGyZDsSOGQs4",
+	"5hwvbKKVS+8qHKoU79yUXelx1YgghUAKRoBNqAvv1v6KFIxV+/HSegfZTjxxcikNjjYF9mkepQhfmqev",
+	"5CbmJrJUNEsoEDaMltOyBD+1fTwLYlFmd4w+iJ3y51trmffwSAeqFm2nzpg6+j4RDEQAvslY24FtXBrR",
+	"gTg8okkLtrwO6mB7r+yuMarv3IV1uB3PLCElqO+hrLrmAO8ZLGqfTdeM8pldM1EkTboUKO4eV63FaO0h",
+	"FkPk3vYSrFnOK47ALfYc0P1kdFFMCrEA0R0H1KEUtoOSOhVQu3Uoznb9y3ez7NOew93ir5xVWBVtoUh/",
+	"zUaB2cZxQnsCzr48I76WMiMADWtsx5r9DcoMOjXhBMu0zfd4iq2VdG8YpM5qcuvYowRcM6EDnOd+aXh7",
+	"E8A+5IJQMjdWgOHzUjHiXu58o/DlF2o3W+6O9+ZeqPwPR7EPRlVxUnL2V9x5Ob4dkpk1VriiVQ45882c",
+	"cK1YuZj+9vTSheOLUyoarRzEkXjXh8rayLpQHR4xnWdhTDRR04JqOgSPrmmtPSrYNNOSdb5iSgMWaXyP",
+	"rLhrYzDQmhKqehDngmgZbw81jMPQRrZ77aMG4lwNpPdNYLi3AEoxTyQi68ShlwMCMTaF3xVzB4J05Ilv",
+	"QQdMwhdfdw4vFquFOH94CwI66+zmwLWKQ4yr9s4Nw2vhY4n1DI07pd9+otnuldfw2Mgc1ANY1SSQy5Zw",
+	"85LRWt2Tx3QfcMm1i2X1WgKCTzvlFZsaBHZF1SpSDvzD5aOn3zxzFQgLXoaXW0pgeVxkrl5tThUjuVyv",
+	"eRzlwfxktnAesN2gSqzMeTcIwRK80zuc4802m2pWyZLn23GajpB6RitQnLE5vvkgl2LBl03dqRDJgrCC",
+	"x1IPS0mG0Hyd4/oQGGJsjOXpI8BBCzZ4Z9VujVEaNI9eYX//WOsEcJKNN21tY7qYl2afyPffj8re6aH5",
+	"ZSdFvZ1Zh8JOMYQHMJuzZSPOSTAVQ8eQmRwP9uFeHxKvtScSw3IBqphNGDGbGhzgGGFydOZgVTO6nsea",
+	"f/4gN7aYEHOAjcEmS6NZWS0rymKM4cERB7jHD+5mIileNLSc1fZkp6GFQcCuA5E6nRQZftw8tBuvHeKD",
+	"ZkO3ITezfSRmrW8AGE0SjCEJHpadGPVUNnp8ju4xVTvDim20iYiRZY61AMdY8lsm4jp9KmbUop/F0wV7",
+	"jK4NG3u4ShfI3CHpzsa13ClKplnLvXu8pwc80b3BwVbvU/C0rJKp6CVQz8xB/kWF/j6J8Dtnbxav20e9",
+	"W/0COihALsMeHeGeuM9xEtbSxaFggI7K+ySxs0UJKu6TZ4d29xBoB34gkgpaj2lRdBhj62p1MW/RrhWd",
+	"WRyyFcUMjukt5hQ+o9mC7qRjG/mOqpt7zBsoWGUug8j5ofB4tqHILJk4uaI6wVo0U3oWPek75VLVfMlT",
+	"iVTxDkJBvz+tS6OpWl+8ohyynhSZy2I7Ubd1mMQs7lrDLCNwoYMwzOmaOShZqu20MujHZezve3MODilH",
+	"uawS6kvF8uOLAQyFe0Y3RnFRLB+ruqQKUyZ04GF/oJTPnS+2s3xdDH19xLJuWa3Gp/psaq7ZzB/fkVVh",
+	"EWBZX8hjzj9QskKeEr3v/kZ2b0UvaW+PV9DQzVGpKUmed9e6xj5L3A8rZXlk2GXu6Z9jKSqet+1tuuXP",
+	"uctgmIBezueE2gxWIhuteAHFEAGFIGqW0VmbugO/RotbriS0LbTvipeJWV7Q8xtab+ET8po/hzyX4aya",
+	"vXfCo2N99eSbr56NwHb0nKBf4T5wofvJsHgZzjE3uJBYVUIqii2MoruGmaMnwVX6NdvHKLrDXjXCY0hs",
+	"hA9yiW4BKJY8ZO7JqqTa7NkXiqgVK8vMwm0TSsBZphSKvN0mjd9889WzbDSv6k71R77mAL8tBSN1AyAq",
+	"7dIuyNl5bxlfqGhugj/cPz/7ev/J9thbL3eC6pUiNSup5reMaBnfNpC0/4P8v+Cm/h//44IAJlcuDaPF",
+	"4+aKzFkpNzY9KQ0dNxoxIcZD+u5+c5lSvC8eDulx2/Hggy3m9kFNeq16uk/AR8VJcmkPlDm0i26wfxkj",
+	"pOSY5CHzsinjSnc7hz3GnNXQan2goFXuN0OzQgsRX3/AQqzkTywHRx5YS6rK0TnefPk7JBjLdVUy3Y0v",
+	"zEuZI2B027U1xtvNgBOBwUwjW5POxugyhxeXlKoH47qkO7pAm7JpLvy8UdtE0wjveeTY1Q4B9jcCE5bC",
+	"xkD3WJY00ivSP3/r0NAS2vVNhv0HXrJPgLs8dZi1m1p0J3jIw3sH9mHrkZpbP7PVNrMT0NPiKjX/r4hm",
+	"85NzAFDfRxO0mIrbrsbjShrcvbs2gwzWNeyVpoNB1cxXEE3k8Nlp2dSO7mtywiGdw80dgC3Fhc3thwuA",
+	"T4Rd/lqS7Nmo/o78OsDTvoV+uofJzmVNczaLIcw9Z3rDbPvQSpZcI6+CXAFjlhWEieKC2AiEsQhK2oh8",
+	"hfjhaWX72dkoMyoMHu3GDktAu5UIXR70v5SLdkZfmYFGzGXPZD7u2/EiHRvJ/feRuPN9tPr9lw6l7Ggc",
+	"dvt3w5p3TtbosoF+/MOPuxP+CC/4YIRuWFF25HeMW8rrOT2j2l5ec6sw79LX4JqLta50C6QPrwBuYGds",
+	"FAKbc90osHhBzOyvNDLaYBm54zbJhDx5etYBKf+mc1ufxqGeYEq777T0RkouWMszeh6M3pS/evpvz2KO",
+	"srypoR7LalK7TnZfioSmv3Xm2J/B1gnGoXLC5l/pjSRrRkVvAgmHXnTcS0Gow7J3HgculGYUS82tlBo3",
+	"gtNmevh60MJJVmX/LXF/Yi03A4f7dfdsv+qc7ZOoD8ZVB8fWzt5zpblYEijYs1udEV6c//Pv/8gAsN/8",
+	"i4AuY5Y3ZiOGuH+q7E0OtonPNb+1nfS6S+BFyTI4JVhETazpBy2Sw07nim7VRKr3H6rdvB3Yg+x2t/cl",
+	"NIPC1NFRpUpH6eGKL0Uc+5k6bIPgKDPC0YtZJBpfO538wZVsZ3DvcjY7dawhuIfM77g27GJA/vp4lbpz",
+	"6jskuK/F75jtTEr/k6xz14dENXZxjSQoRMO0z6liz77uUKlZX4xCWKorRMsvbGPuzOrv2JxbOzBy28YS",
+	"tyzuePAop7tjGDGjjPavmS+rdsAqI27YopbraLP7mhGzNdjHU52TkmpM4BKEqhtbfOiqe9thiZAAvTVy",
+	"eGG7+HaHBxxeK5bNEyDMR75xn3WqpY6xh+eGegk7lEUNaqWwt3aNLewrTiA7sZFQlmyH4Sj3oZzkdrgD",
+	"HOX+eu5zlvtXj3CY22eT+dL/neLbMdymTDYdssqm4NX9ZMxDMiZH2WPXec1YDH4F6G2WyzKBWH0WB/22",
+	"v6vl5rDfGQvnwDSrY1SdvJbYUz3R6sLMgtC5vGWZkxO+Sej4mTkV6ADFZz8X7ubr3Ilvhf3ee6gUxgSz",
+	"grXTXD0mZQdZeasTWaXHqUN40p2z6JBNFtLevk7zfheZOBQTkOGm7Ojc5mNXQATuQkABJpRUVGnb1cRo",
+	"H5Ss5ZqJhP5xw7axvm0LVAkY0ey9Picwh4wwlWck13X5KM9IU4HSoySRIhVPfzLciC1Mfwk6fiid0I8B",
+	"OgbyNOAh6MMxr2l+w7Qy6n5oybWqjF6xdXzxOqqjXHbq4uKp60MHHIPVc3ZThKF8BiJqR54odLAfJU7u",
+	"4OTrGBqjkpQ73CnSTKJM7LrznuzR+uAx60gbGv5nyiOnPrkLINrnAszfNUa6p3FdrJlO9Pk6QpL5aqJI",
+	"3i4vSsiZNTaSOCfAeYmsyW8NZypnImfTLGi/zFqzwli2kRiddSWumTGAauIfPe9wG3Q/9Pt0j5NAa8C8",
+	"aucQ1CXCicejWFFyrKnAyT8vZR5LOqdlchMQ7u/8w0RpyFztVKSGYqeHTajRktIrLm7wkLWU5czM1/3b",
+	"55vyNV2ymaG/7AQQcg6DCXZMfwRE4PAeJ+FU3ggjkXW9dZYuOPUtMgSmEzrXgK0GPyWvvJffZ7ZtZH1M",
+	"N7LJfX/gKz3AduwRYUTvTIGH9wLtjUIIeKW40hRj7lul2dqSxOD5+w4l43Ln/gMe/3i0ay2MWSNeKe5a",
+	"jIT+Q9ANrdlbdiyKykFd6KMziBPud1CjvQuR7hNll5BWUzOoXdilzRyyWBA4dKblDRND6fB3koW5VHrW",
+	"qC72WiEbrDl3A4hmPT/u/Q+xButKvd9BEKWIi+U9j9MK+tYpgZguRmwpzddU7wkz969UeARZlLj6exhZ",
+	"bkAqfpKxK/GfiHi0Bw7uiL4HHeViVxLeO6oTsoIWJqydT2Ib+ILnqQib1mxd6YRSHYSH0x1PR9csT609",
+	"O0qxccVEBuYzY/O5dmsAg1ZylSyZV92ECptaYxQ3CR7hRkByGAcojL0E7/avG54J593dx6w9j9hRGqPk",
+	"O6xniJvT0L9aLgjFXB9sZQkmn/UlGA0FG3way2yX31dtC6nBtkr2sUg4Cj6PT/42ZtCtWH4DJzvrJFre",
+	"qcePy5n9BGHV6dJO5UaYH0SzuiBgRWsbjzJUjQWzDmpqQxUpbMRxzMUsaaVYER0K0GK5IlxbsOex7/Qw",
+	"zuPUNUMeLy2S82FR+RVtVNSleCnaWcOWtB6kOdtKm5/nm/vvcvKlpPGuZv61cbYZorVNBMS2EQmA9BbJ",
+	"Z9/uvsUnzZWlXBl7qyvh7gVI3Kb9f5K72GLI7duaa3wyDDlGIIKdir3vbdbywLaboxR892BQxwm05w4+",
+	"wGvzVREtDXoi6OC3udhlcLm7XCXrM9/wMvWIxK2+l2kbnG2P7aYkwPOmWLL9NSsR1xItS+KkIzS3aBQj",
+	"Wi6ZMRgvyBkRksxlI4pT8g4URTBrQLnEugEbWvA4aLY7f81ogd1kKQGNNGIFDZomPifryZn7XzRJ1pou",
+	"QGRJvf3Q5Fqzp99COcjBXZXd7d+f3maUiahw8JmH3+zNHoZHBtd3iFYc3wdPzgfS1zsL6aZQd2qvhc8M",
+	"xKSyrSGpXfKAbinJEaNg59E4iFwQwwjU458em1eeGnFB5lsSaao6LPheX/5/s1fvXl5dvnv15qfr2dXL",
+	"y29/ePnCuqNqlhB2Na1Wd+nBgS9IXfyR6be7fje5IFDAlznfBaTS+iPCngNkDQ3lqHBtlektOyU/c73q",
+	"nie8icjavUuKcotNWrWEbjkrRpTNdkwpqofpNAFRHqTX7CrGPeXGJq9mRAqn932hyEqibTMiKzbAshu/",
+	"nBfuVwctxilSI4qa00i3l4CyQZCs4KZ2TLwJUW+dsrW3rv9Q5esVeOSxVVhJY1GUd66vBraGt+5mWwtJ",
+	"XBdszOIq4he51cUO6ese+nvGk8O1xVQ6yK9U0Y2Iu04OK/5Fk0HX21TL83hpHgHxe0HoXDGhz8nazK/o",
+	"p2ifPf16JMJZiuO9CC/YeJ73nawtm4JTFnTNfPq7hWYThoEZ1QvAk/jaIi1XJRXwfNv3KlH7e8ABYw3w",
+	"Iefbgsx18gbORkXdAzNw11elDvPU9Vtoq+GenS05HXZgl3BcRkXgWtlaBlKwvKQ1M585fTSzZwOJpRz+",
+	"VTPyN6MQFwFGhDCCzrYU7/e99tCPVBNpg6mH46hEabuTxXEWhVJJmsOHY6wAKv4u+s3+H+6d5MPQeACJ",
+	"tH9jhwE63iwQ2MLaNhnaIoDdjIVCkAp4QfKSriusKH5i/u/Z2dd/TijdxyrWfdCTEeI6hSj50+Xrl0bP",
+	"Mv/9X29fvrxK4aUHNTdwdH0+HOEbOCpAWMcEKGh4C9vr1z+pCLRaJ7kUi5LnaAha4JC9pTmDcCaXVo4I",
+	"qQkEQk7JS6OEQodG+KXvdDyMUnIgsR+Jwt1iRsF9TnLC22je0939mpP6xVbNfLYDT3ZfjqyR/UwigGl3",
+	"SnXZJhDedrxLdxkFXyYK9n6i4Ay8sOdNu8MLdzD3f3NheXh14DhrfWktpYdk0llrZ56WOFM34ntnIPdy",
+	"woplT9T2cuBt1cbebp5edG+heUMB3VN2Y0xmy8xPHt3SGhQK81u4scWSvQjf4T58498Fvqf9mpIthoBW",
+	"fcm0mb7gLdktO6Ag4W1JxY/mJ9E0ZlZzWvL/QufG6Pddtz9LoLw26g6OGiepDSVFXTJH+HvtrnWWnFma",
+	"ShEiblskN9JBxUTd18d4w1UzHy7MiQFTdxo1pPIw4TEcIHBuu3vYLiW1Bw9UaAP+uIMM0r0FNvjK/cU1",
+	"sMqSRmL2C2zYeNhd+863Sf393VzvFugpXtYpu2E1Qzc+uAZLRgXa83f3ItzSkicgKaII7EefQo9IcNys",
+	"PeoUp/CzGCKhq7Y5/AF27Uv0OfRcpqcOMkQRd0stGh8+qKhLkuQ1OrFcqUK6lcZ9ux+PdtM9lEtsMr9X",
+	"yqXy1u9Ar4zBh+MOiXgdEtDaIweCVC77khgh51IgREGnZ00nUQmtOpVop16yQ6B8XTf0Q36ztllIMSNu",
+	"5mO1iTwrKWaLNq8ngjRbsFQjIOuvisj7JDT0ceDGcUDlfvdjmGlnQeHhdE+yN5P+vofn5la6s50hWBcs",
+	"OHM0bY/k18Eb8cqlyB8ajeZtgRrA1HOtHGPc5XXtLRvPRmyg/LCYUfea9IKCUmlE0XOwehjvhAx1ests",
+	"CN2nw/jI7dMxGFSdC9jmi8KOByILcH9KuTnArPnWvfnKva3z6XXw6s4XlzhO//r3fbfWpe7SAmyWgFEk",
+	"MNtVQb5QKcUy6LwTImc9OzvLyBmRi8VwAPzpN//+dLIQeIRHJRbm/MeKl0zo3mKgyOXiE8zecUtHKQtb",
+	"dUxjcHtJ0nhNefmd/aX7+9K8Icp2O3ka+8BzuhzZT5PycragCtNdhOaiYQfM9zszX/y1JVX7hpDHe3cA",
+	"XUJ7xrrmsYKI5CBg7b+4/N4OAn8+d28JRUaPYBot11TznAi2aRNtKqsBEgSuCnIAWyiifbzBS6JDYMuT",
+	"67s2b7ts3+A/e+letdfl7tJWvnp2dnaQY30a4m+F6QGI5Mn9gPzu7ZV7Q/iRe1dSLbyyDWZi/MODr0JO",
+	"DNAA8BIj7YBvuEbSbVcyQF6v5S0TgKESUfr3dJJpe32NTkIZak8xsumLhzrA0X9Nb9aELUfv00webUXE",
+	"4bOntm1bp9B+50ncTeQQvMe24sLjGhPK/TSK2q5w6vUXoFwx1aYnXxDBWAGhQNXjvmOE2SG5fvu7PNxj",
+	"Bt+1oJVaySku2RE9DQ+7O553xrxgzXpN61Eeh2v76MT3d5r75tYR7lHqvl23vpLDMi/Rb0SVR6dAibPg",
+	"ZUSCOHIMlIkG4hTwlkd/w2RlVbH80Q03itZSOWa/pkofpEnhii7x/e0HEGH+39dvfup8el2x/C9cdz77",
+	"/vrFzi/dLJKokW/aFsMXxCyOlFKaDdK70erUHR5VEA1PJU/TJWkdwD0/LesY1Qthx4FslRdMPSCXoPw6",
+	"4MwA1BWysJYMYA1YaDV7mGcXFErgx+5Ddp1TxUalHDqi2ffCHX4ffaqi9e4E4wMbc3hcsyPXgHUfbEwI",
+	"V7VvoiGY6QgY0k7eF5zBr2m6sWGxSOMJ38360DYMSZ7y1r8cZIgfAO3BdhBnLvo/vm0HczNvhUwfm2Y2",
+	"OtYZaAm7CKBbgu/xHq5cNh3YoXYrXQ58n70bAwFz2WrmAwZFAonrsDhUGwqNSMA1q5dstuxjXMeOMTjl",
+	"Aw/0tRnke6o7J+c/9MfnP2mPu/1l51iTcdU+67Zx0vak7Ql0Fu53NEX78T6We0uCP1lx5fGNMSdvbOly",
+	"Ibv0/korBOE0x3yBQmIlS+aQQIxe4oBC3nWzCNLZlLsPxJKewmaeLj9gyBKYqnfm4ZtgW2pGt2HCXp7T",
+	"JJiB72p2y2XZ2moHwPEhGMxgaeS956r+vgowkyknAwR/IDKMY30HI8RY1x1nxWy+neYSjWtH2l61KVJa",
+	"uOZiOVvISNpum4OWEZeClpEgrpShQyIj6CrJSMWgPm4J8PGufTMVamP+WxkND65AZvsiZMSIGqplnQV1",
+	"WRm2JLQoFUTWpO2pfz+5jX2g/ITXsZNovC8teCRfuHPebjeb0RYKez3AV+yiGHA5Vp2kRy/id3rytwxr",
+	"p2dsutg32Tq2S77d6xPhrW2VcUikQ9rLZXEo+OaYXnZBgsXYDomep4zrKvdARRtHKDR3Le44DMjoPopA",
+	"DoZSGjfogwnrnjk6mekJHRp7Jqb5rGNmwkNdm+TAbJF7qza5jxK0HocfLgQ5ZAIJyfBgtP1xiEepaPLs",
+	"Z5bz1SJpxFykIRoElOcvaI0leNDdQFjwm4lW2DNwepgS2UhQiRF5Vo1YM83qWFF/N2sH8X5sWVFnyQdv",
+	"fjhq9CDgMr0Imhf3MQIrOudltE3PgomcFeeEEqVl1QXhMRommIAruWZtWJlwHXY4zzWHkESAPYddsoEf",
+	"wuujaJH7Qs2DhT6DVpumN0zM0MUZL2G+UzTaF7J0dDE/aBbud/q4XhVMaHskveOaCqFqyUSAgtRvH9YI",
+	"bQOYUlbKpQ7cMgIrgW/WlJdz+X5s+5EUjKbPDBjV0VizVuUfV6vhH237U9qEgWAHOsA46WN5qLIFGOwA",
+	"VyruzspYXHvrF+y7R1QwwJNXbMmVBbw/QCdOxDn29TAOZ5oES+1OLNaT8picjlbpeJALd6crw/Ka6Vmk",
+	"68itvEkw1GOuGUiYXe6wWW1m//z7Py4AdBYK2X2pM4yfEcUY6Uwym+xW3Neld6vdJbjou/emsFganS7n",
+	"qKXP/SfoxcddJo/85P7ug+8Hn0BIRKDLp2eB8BHSNpYbXx7U1X4iTt6Dr+Va1mzWnfyuHpFGja6ZMmpP",
+	"tCn7MBjrnQp6P437OKL9S1Fywc7bfihSgBpp1YkLUjC6gK8V3VrNg2Pqu8K2bh792vw+UDbxzeD5ooBF",
+	"v1jAB3txXn1PW43NrM0xxO7F56eqBPTUuVC7VDpwz0elXtx3YkQu1+vddyas7PEtaQtes1zLeptB7nzY",
+	"lNaVsI3tQquqkm5nEcUmvqB9Gf4A6KskWTf5CtP7QY5CUwJWwwrC/gOklEpDkQe73dd2fEy2P/gqtrNc",
+	"yrrggqY6/NjB13RLkOwggyZf8bIgV41wl1duBCDXYp9k90rCrXHN26eMIai4ORFnP1YMTmpZU6FVHBNr",
+	"bVGnd5uj+24OoH80AS4UNn3ERs9fdKp7PDp0w0+ykxWjRcmUGmxasY/MhZxtbMuZ3dnHLKyf6Bo6q/AC",
+	"0+XMJoRz58rs55im0veRA2RrZ0Ldkou5fG+2iytzeNHdqplq1mxmLd9IjxmuVwQKGGZycR6c3dJwdCkc",
+	"qAtSin2NB0xzQjwBm2ZfewRwmkt48mp0A0mIN9yY61ysWM313oZ9+46p2+X/bm36h5pD+17Qgm0ewT3F",
+	"f2pZPYKQ0lCX6BgnPMRk89MalDZdo8W7iIqacptfM2TIuNfI6kCZtaxpHsfjfs70hlmvRiVLrtu8QKhJ",
+	"KbCfmysZm289Yxnmw8/GHGWXMHY5XCnFkmiJkPC+lXstwyK2r872AriOoauPiVNzlNbLU6OKQdtIrqOa",
+	"7rymIo+nwATCfve7Ke2LUGKP70iELHXmqHmyrKNkSpDht2l3pmVPQ0rnNTwU6xwH2+luFTYlrdla3uJH",
+	"BSuZjuLUBExmtPLqHm4X5BVZWLqniaxDPNEND+t6NDpO93vozI9HItXu0nKEL8BsM6Ip9KjH6XY1DFS/",
+	"Nfnh5eWLnrT+XPRcM03HKOQCFLB7UnmPcfqFCkxCkqXlVXAWsiIg3sYtzWlCcSg4THNz7kXQeEEDCY7D",
+	"qJtcjDpxuAsrKW8Sfo5WI7YdyZZck5UrGjBzgUwb2QSkZxhNqMoGKsuv06o4E6oth/h3zU1+wVxvmN5l",
+	"9YIl0qNdtE3SYdtY0e1Ce6fOJEadqtElOtr7BMJzIKc15v76kd8608uQma0cGZ+4aGyaiRp2S6VmkDee",
+	"6JYqlRp24EG0E3w4ioDkoSXZyKYsjEXLDnLkma38UWIfy92mzsCI4xaYu+5DA1yZZz627bAiHTK3hGuS",
+	"w9yF1GQO0TFDYXQiAgvV+nF0lVLA7ZoDmu35h9x+WWIJRLM90s7Zx7qE7V5YOJud69oHylvLArLInPrB",
+	"CtenHLuRaWgg7LQI5IyYsobKwlDP23hN1iWIjoxQK8IhdL3B4+TKJSvGGwvv9KDM9jOuBwwTmuHUBPwo",
+	"QUdj44Tm2SuWM15Foh0hVtSoadoC/9g1Z4sFyw941RWzIFCRd3V64k/DLT+D3tGu1HNW26VPs1m9XYpF",
+	"FtswJNoZyW7VNhsvZXfs0TmGvSF3ZZve6tCYyhpMpqW+6C4HPRl6tHVIA+32NoGoHNJ+Ehb37IZVCTl4",
+	"DD2lzWepZ4reHoCBsFeGp+zj44a5hl/F6quPN2xT5myw82664Q4dcuiH2q4ImxI57yF3zrXb0R0Q0pQ7",
+	"B12r7o73lQbovwO2RMHeJ5zDi/2bjU2kvaiXi3g8XrG8qbneXpsTtyHYVK5CMzMm459c3cKXGdmsavzM",
+	"MCqGnxT2KdHia32JWsIGv9kFP/8ScuDNBMymM1pDYNZOdqV1dfLxIzSuXci4fnz59hUgnQvo/nJKsGbT",
+	"EQpkWmEEaAXzJK8Ktq6kZiLfPvoL2/4i/lSz32B2xsx/+ozkK1rTXLNaZbYthmtMkJecCf3luTE20R9E",
+	"KKkRV5I0omD1L8I1zyE3bEtqpptauIqvXNaFUXOhLgS99G6ap9ALZcsKouvGGOS/iHxFxZIVpKLbUtIC",
+	"M0MWjTI7hxEAGHe25gra5GOnH9nocLF6xX4Rq2YOC1GEwqwQ1wtnho0Tg2ngS3lx+ov4RVySXArVrFmN",
+	"8ZWrRiC2DVTCsnKBUzEDOsr4QmFrERjFduzAWeCMfqa3bNXMH30rBcAc/AkBDzAE0LZoNiNxhb3MiJaG",
+	"in4RwW9xUn/Curocjg+HhTfUjXCBNjONOfcr/tKuywP7aJetais77Ll0gnquaM+t0QbocBK/CFsJbyjQ",
+	"TNvF2nECNtouFz5PlRnuQxqheWmbZbhUxl8EE4WCrukIdSKkXRV6rKn1qpgDNToA1iO7zYOV/Zw8j4Aq",
+	"3D7+0Mwz+FxE4mjZL0KZ6VjiRSI3F8r25ViZH2MGLmAGAS1RhQm/LvSW2YYDVP0i4AsXlmoLoMzu2Oim",
+	"tXBtEPMcetQq520DE4Yzlf0ivF6d+cUrW36lMg/FhNk73DYbkQs/KXQQ/SKCZGJoCXYBR+he3r7b7Ix7",
+	"9oKs6Q10IXJzMG//Rfh5kDkrbUQVlgFpvmXBanUBCdFQS2Yre+BYwbm4rTjGJ+CqtC9D6mQ1I2taMKKk",
+	"5W8tJRnaNJqVXGCm/SmxQLeEF9BcBVhSG//D9Rs2AAn/lrI4YDoYylOOPwG/MVfG3QmYmm3ma/0pCP9I",
+	"N3SbkaZC8LDX/PkFoS0DRnys9qWlNHNTv4iePps5vEHwTyM7te4Otx4z4ooq3/PKHBcqk0D7L41miA1l",
+	"aFWVtpDuse3H+z+hk9wGu6EpTeclI7ks2Cm5BAew4wRcK0f5mxXXzO7TZsVL5tNtLgiHprNGQVW2rbD5",
+	"PV4nCxjAFXl6dvaLcO5jaEzMFfnwi+sR/MvJOfnwz7//4+PH01+gWo3nTKAPHcl3wY0hc3JZGZH56Onp",
+	"mVOeOp+Btq9L8+kGrzaWmWH8+OQJKB4VE7TiJ+cnX50+gfcY7QuE/uMVo6Ve/ReE9xD5Ca8nl+JVcXJ+",
+	"8j3TP8AjqLJXUlhv1dOzM9R3hHZeI/ZeP65KykGLQF0yprDsQC280pCR1FFMTs7/+muAI3Ty84o5eWLE",
+	"UM6Uo1Z1Sn5yHDOvGewdLYGiIP8p5L3goaBLKAkyWwXIcI/XTNccU0xSe/DaPnJ/m2D0GTeRtjtdSlP3",
+	"s+i0om63620t12bDGoWIQmgDxpcP1uYgBVz5uNc9E8Cx6x5BNEZwokLoIG7In745+6q93BA9Vy6nRmlZ",
+	"Y1EGGqJfxvfu9sljlD3J7fuRK32Jj+zdwJB1/c0W5rXbOGSxwQjgNYts72VZWsie9QSkBVEzKRZ82dSs",
+	"8IF8q+ygVmBHIzkVZM6I0VzD/XMp9L09fPwB/vvxsbZg7ZVUkbAWpNsp108J0l8oAOCjhgyC1R5r2/Td",
+	"qK7ciJUVbZVpLS0h1FSzGRR2syIjvzVS05nvL/qlkWlmSsTqRHiRusf8jtljxmAshYIiBVWS5jo4e9cy",
+	"cGqfbC03o/tnwWEPZ8N8zOJn1478OLB1/sK2UIRppelzWWwnIzzo9GSI7uN9U7fZYVakWCfSQUBvE1A6",
+	"avT23V8oYsUqsYoQEjzAOVuWAXRJlxTjmklqn3Pf4C/FcZ9zj8F0X5t61QgbH0xs6VUjJmIX3jTSNuJu",
+	"5HFurUDIC7BGHZorgfEX7mPdiGATu9G/JOt90QnZRC7mbw2D6Ii9mTaue8A9jL0FyuTv/poS87p2JGng",
+	"oNrLB77FuMOIJ380/M8yinuiOXcaKUn1RjBS2ebxd6S79uAhfc+wbwinDt7Mlqgef3D//hjQVyQb0/YG",
+	"R0aBlo4xbRR2MHQmAdhqAPJtQ2f2O83X8FVTnQfPalaWCkXprqT5nnmi3iXpPUfc7n9N12No4mfK9evr",
+	"hyGKYW4UVqDckTTeBD7KrI2tY9q4nFuXhpCbzKJ+W95OagzQHU5Cj+mcigI3xSk13VO9xAd+duVF93yu",
+	"fyTt4FrLytaJxZRf3FhWQAsfWzl9dxr6nt9in2rvTWyqU3LNl+C7ETIwUgtbimA+ZJjxeij1GAXkEfMd",
+	"KRsd94eXFNTUjawLhCpUUAaEbXdDTcZlhjvy1jUV+LKsNZw3TmKjboW1RgtZg5MSd7Jt7EleUE2hT6/7",
+	"1UrKG7KUOmvL9b0Dk7FKYe955/cDnya8mSvSloYLTG7GGsnOdvt6+V0O+bZBVRxbeN7xLt3TzQgm+LEb",
+	"w7HAa/erTMPI6Uvzjt6wKZQ/aBVDkRSsq9yRoNwI8u2Pr4iivDglbwwthOdrn3Bdcq1vC9+EHjp+DB9e",
+	"MVrrOaPpewTp9RmkJ60pL10ZjHU54q3KHMwGqzCGwtaQOLpG/4Ika8TZy8jGfgL+P7hZ/XszFcX/4Ff2",
+	"eRJ8O797Fgd+oPsn72u6be0aV2XWllk63hZwzmE6P4KgEYElqaJeNloGcdDw8rU836ijtStBp0rJnFPd",
+	"uv65csIsw7BDGLbryIstol1iqpMNJ9El89VJ3CrEdM1sNz2rYbUuGUv2ts+GDYSekstwugCuqYJap7Iw",
+	"Ys9eulPyzgdvsJlR/3moRQFHMl0yReZsxUEOghsJDi2HGXLbYb57164YLd7grt9dTeueVrBGHgrlmZMO",
+	"9qQ0npfhIthlJGY82kyk0HzsQ8b7AU6CUqxfo+Zpr5cWbrWyvVEC7UGaGyD8Ny4+mZgjuNz6hvLYvg6H",
+	"Gb8j6oIU+My5WDqSaIk5tQBr/XWWcMcc7/s0tZBuH8D6bitfv1AeJQpAoWw+BbjjzVWTG3GkLFe2gi3u",
+	"JX56doZmtnmsQvWflhDrcGZARp6ePW1tcQaaurCJyZDrUJA/mZ+7OOWXu9zAGB9/MKMtqA/8pJbbdXtw",
+	"gd329OzpA43/BoPUHor17rfiO9ZX6iBoLID02Hua63LrohVgPOqascGbATahSor/lzRfEXjGQ9gr9hvg",
+	"xBUZWn7bipm/8SHIlhAMskRe4ieKFFTTU3Ip7DOG8xXEK9JZmwcEWjK83/WE4Gvm3pBZtxiDHK0n3xAF",
+	"0XdUFSA/ZM4W0glgr1z3Mp/w+Rl7XxlxaPQp6EZhzIMMUn+sS978cMlvmWhTo6gbDP1sNaPrjmYAmTOo",
+	"SeBCdTCRC3xmIctSbv4fyCI0CgMYIoGwsI5GK5X7nMIM+fLWhgJH+KJdj/CYFzkCz5h0I0/j06ZludcX",
+	"3a8KXnLRbg8H4rsgP1KlH8E+PHr1AnVDe/S2SicyuM2eHxazg1XCY1PG44vHgx9c/8FDYEZWO0ZnX1IH",
+	"9nQXw3OExgCReaDqR0j5BwbokWpt4prN7FO8AJmpJlIXSrk0Vxk5muEa2I7uEVSH4qeZh5S0FkY3zgaN",
+	"5T1rXCGQejKrBTJl7s8KbeYO0z3uzzbTm8jB4pLbCLeG50puEBUF6iDLQiWTF1bN/HEtXf1B3DV9Bd8b",
+	"jeNQDeeBFJa/sC3O8aFdaW5gSPSPH7Mrb3bJt5uVbOGXjF5hzmjL9AS08JreMEIhvcWMFmQ9XlipWzFW",
+	"Wxlm+2kpIth7bUy2m0dN5ZRzw1pZ7cRYlHB4oR5/MGwlHR671KRkRiV48jRIrHZJoqztkeFcgy4F9aoR",
+	"GfTFyAI96QUruVlEFjjXXJ8qWbtMwQtiBTzoIs+Sbw7zOsFotWnk9nkrx9fOzDUnZyfAmdqV7S/fV1QU",
+	"r4pRyR/Qd+yA3I+g+vvZMcz/ePp+Vby2sfMEdfNCXYATAlW+jSRrRts0aKUhX9TY1uahiQQFt0k4kP4z",
+	"n9fslmO6aU4FDonoui5VVG+6aQRIKYGksMBpxrqcy/cfH0PZc5offmu+fo2/OZglPpfvj7b3shgO9E5V",
+	"xRcKIGcBFBq/apN5uT4n1F1v8xRUedvsixmiCZ+Sywg8Q+ho6isuLqf8+xBjbYyi9uQOito9yRI43Pu2",
+	"e2GQgZAlmWPj4cmuzWV+g/ZNo+GCgI8rsD+RQCzrew+n3c1U55rwBUJXh3cJ2pgn75Fjn4MJOpNcpJjK",
+	"DpBnMe9nxdhNqtU6WDHsfVUCXpqtFotm+Gwr1nX7jaqss47Td2bQDth90CAwqBjdlmh81KP4xWeV6vMD",
+	"wpw9gK/xitHiEQSTLbQaynpLjZkz6iH758IWpViep8YTc2s3xZWdrnvE/Np6RgqqKfnwMQvQOM23DrsT",
+	"M1JzubY1KOglodrCAi/AK40Pg8ME0W+cG+WMqOC9zrEKMahTYmul2hR4G2vBcOQXCt6KUaeYq+LuN/P3",
+	"b5j+TG/Yo6ZK2qOu8YFd0gVCpniUMXPQAyQW8Me4E/syjBMGxQ0Fy3nBFETCWW2rZ3JecQvlE/jNTskV",
+	"YhGSP1l41EIK9iVUmRGLup8F8efCNXYwhGgoDmQsVPO4MCbYDWEp4/cv35F//v0fj/GzCD0xUbSt5z5L",
+	"G9JOz8x0nBX5ZDovNBNFWhl40dR0Xm4JzXNW6Ulyl8yAhkHikhEMCgErwRQy5hH1x76ffB9/sP/6OFxB",
+	"c9z529+N5ih3JoE3otymC3RwEdPkILqA9QE7bK/Y0EZf4hN32+f9KgQO8xD5oXZBqcR/5ENAxJqv2SPZ",
+	"6EkYfwAWacfQMrwXu7kc1irdoyTvnmnNqnI74H8zX09zfT6bGCOs6Q/PaJFyA6LJMJgpCrJseEEhGigx",
+	"IIWSHIqatkSCIuMTWnzRu9FyDyKtW1YXPNdD/OI/7SP3TVkPwSrsWgYyv1aMuD2ZmEms5JphkZB5O5HC",
+	"S9UkqwBVspv7ED/R87lvPRXVEyHO6+Q590363765fkfC95ySV+jnDOKqQQ8tKHpEBXDBWVnYzGGuwZkE",
+	"iY74nr9+9eupsSEGVT31met6z7Gc4GF5EAz68NqerdA/Owt82mhiZhAudwWb1uWUYaqeoaS66OYldgm0",
+	"otyYZo+5uOV6j6fnlX3mUKr4rNwauIiUVwPc03aZE4iPsnRvy8KwBNYxgTOgwDRA8GmUXOmu5lExTBbJ",
+	"Up5sgCnBJX2ulxVnZzGJH/iy4tjD0gQPaAqLYLFAHdPcqVOCZdZ4vmoFuCkiZxcoVEq6hQ8ReGVJAUDF",
+	"1rGbS1sxEaOD+KV9/AH/YRTRW3kzFAmG71P0Egl1cffofxc6H0RwCN5/3xT3DgLGAMgj7FvJnOY3mFbl",
+	"0ZGMlpCROUaQrL/SJmAhiLP5oU/JGiA7ZlvyJSXEW4aN9e5tf80AQ7wbpzgN54Z3HcKNL4vCzO9zZcRm",
+	"bpfFg3vHzLDDHNjs69SZocOj9jJDXTEBcFXi+lV7nDRZ29Y6yKmnQHehvG6TFn0q9ZLamkTANtpzER9/",
+	"MP8ZdNnFqTHC5it88Ggm/+s9X/nhymJHPxN49AA8jcy3kHBSg/nU1hCXXNwk+IGz7rpHgL30H+wUss+J",
+	"0+DaHzqhazyzmap8GFKyqECHD2DxrVjNMCUJPqNFUTOlwHbXyueRtRhFStMtqbgQ+4WvvfOPEWQP9Lw4",
+	"5X1vHvjXJDxY+h+W7r6Fgrq2SBvIb023pJCW8DxUIySCtOCPp+Rnmw/vgf+A9NRYoquGIG/ecrH8w4ib",
+	"twMQb4BnPYWK+a0UguXa+Y8tH2GbDIcwQgj+4Qs0ISt4QWvbiYWuGRqZpWFFRja1Z1v2Mj+HjrX2iMtx",
+	"12SAtBnSXKQlLeTvQR7HnKHJa6nRVYRIYZF0LalCrYeDdzglP9t2HzaH03ZFDMZfSvMK/O280d7z6XIn",
+	"ttZfC8WX9IaJU3JlOz1ZIxvrUdvq7UhxqNmNfz3O+SDW8YNxyZe2nMep9NZVihI4x4vHpUC80byUyjrN",
+	"gW1SRPRZ9Eq3hu/QLavVwCWC+IEUQZ35FwryXE4J5uq4jNiaES6MxY5qAdQ2ok/IZoDKxSLmtNe4tziN",
+	"fzmZ7xb+R5X6LQ6mLRRBABZlSaeiNfbgAagOY7LIW1aHmC3G2K0ZBS7ajVf1yNoFOof9PP/HP7VDajsJ",
+	"zhZa+wKhB+SC0DJZTn54oVsPh1TAcADCZQfkglCxTdbYu14Xo87bLdu2tv69ZXS66T9ASqcnECjuRLme",
+	"hnHrhqQAMHyQ/K7gid91GMos4UFSa30PvxCHvVtOYTZz0Kt5hY20PkuvppnbJ/BqmmGHWX/Qumu6c7Qp",
+	"CW37cEoAr9ni1J+Sy7Bto5H4HSx4ik0joufvbx9W1zz+YP/1cRhYGp4ZpXHU/tnP0vCzSxl2NVoAwYkK",
+	"oezberVrvqMpNovH4xgugAJk1UGO2YjfO8NsHkJumX1KyykLYJsllPzn3LXc6EPkUk2WvraKPIEsHvTz",
+	"4/dQ40somvIWXThMXOTKQZ/MEFjXGCtB3o9tDJyRRpRMKWyaAhcf/mWTQjpQCnZkbBBi2cMujC+UeeJ8",
+	"DG+xEFm2BmJLgjYrtmMK4jkJRqDrItZrtl01rhpoZmGeCXvZx5IarkAV/DxFTiM+TTrDVSOem+MfAHz2",
+	"ZqzDqJ7AUWWb8cDrPQaXLa9pe/S0rCuN+Wz+evyhbsSwUDni6IE93HuG+QNBbr9BkwkBXtyldH81gK5g",
+	"NxyqpJ1Ty94sd19HnAIgmafTRQxDu9th/Gv5tz7N/XzOIJZt+esXLcWckivKlUUODOQPpIcykdtvbDWx",
+	"/9UYutFU3QxrHO/giTtRzt0NdjOJ36mxbqb+QDhvSDVwYA7hEbJG0aUOHaysghHSBpLAvtzEdwik/7vn",
+	"H2Ydn0bom5GHLU3Y4wnlvHnfKfnJqpfYFSN28rtswcGbJf3gEILMPWVgaMsMgLEfUkjIXJaCnYOpixnu",
+	"CN5eMoqw7naCoQXFrf8cCofxcVCRPXA2/uTS9w4C2JGNV4fB6b9kVneFfm3WGjM//EIR6NHlgEawc997",
+	"fUEUY8T1vD01inS9nZkHfHb+uX8JpN2tqNHbB5Rf6I1z1RyLI/+Z3hxY1YNXC8FWOoN9rz0/LS7h8NDT",
+	"IxN2Lm97rQh1NhuW/Wa2N5+h8jHNECzOvHr8wf5rUHG/xmcOplr7uwdQ4O1IQyWidqHTgafbAwjgnGz4",
+	"Zs70hlns0iDKbb1BFWc5c+7z+CHtSTyb5jg+G0Zip/VpEsvs4MOCeDrSuWJVSS3UqH3rFwpyu5koZrl+",
+	"n3VcQNAaEQRi25vVCClHevWOyyV540G4P/5g/jN4149S7FCpvfdbboYZuuLm+wvYkpfvKDjQ3OV0jTcz",
+	"i5EEUzMP7YG1mMbmByUlrmK7e95dDKIh10xWTLR6DvQMmTMEIqkYehMBYs08bWFkC2a+YSLnDBBITn3e",
+	"cxFUJLGFRq8hebV49NoWPjLrcTDPoaoE1ZG2t7DdQht+rWqWS4Gd3GfYiXFX6cErfVeKmgCPy5x0Swzu",
+	"OKKYWW4/DohXf2poLLOeT8M9x9kwPjxFBEC1PvQVtLmV1Ov82N0us6VZgd6ORgDk2/FblrkOU5oNmEkh",
+	"Y+01v0sBoD9xLY+dmYP9mH0/MrzQvtGI885LeWNm11RYrW70QC6W53bGuVyvudbYPbOTjxS6dC1eEYCw",
+	"AwhSvZ3VjXBdw3t5dC0wkfa98lOO/aN7n93pqt/TlXKLOcQ1cPZgZgYooBvZlAWZM1JYKLr/trHumvMP",
+	"zErLCHajhTFx/UtcYio0+8j8xbJwV7xNVCVNNVor2+9lGck5Mtsa2Uz6T/C8kDMzvy8907jADguuUgka",
+	"v7SvtLaLxZqCNoi42Qm/xpFOjc/x4rseC//t17jfO3e968XwNzB6nXYoOyDJ9PWyF3ZPSMM/tS/rEdFC",
+	"zI3De8da8ehz4NMtdUb0jI2M5wAfnHezV8aWbIBjHz+0T8HvKpZiD+4h4imORkJ/T2aJwbqOLfkZRS2d",
+	"a9KSZDrhZLSGWNv7sJedO/Uboc2F+dA34Hc9TepGqJRy55b/uaZuuPl9olCOHf3TMO8Ro0/PvzHkjX3r",
+	"Msg7gtbr0GPMQb03CsshVgzwUkIFyt4YKCVqozUxR1Z4X/pc/fEH989hl9axxNvyl/t3bdmhhtNQfC+4",
+	"afxS3V6Bvr8PcAh7Qo45CLk54lQeQw3OiF5grs0XtjS8ZQIick6kBv3AuN5pBRbhWWbUqU49++x4HOzp",
+	"Pae8dAaLJr64b+6HmaXHnZ6XvQyafIUtNL9I9/saS/9c2CagA/RvpDYKdgXM1Et1pHjnitlQRTY115qJ",
+	"i859CAW7cwahm9c+jjWScUi4P+wtGQ8YfHYfY8cb50HDBne893V1UqNPf3F+rrmGPnKU3LDtXNK6QLdU",
+	"2+ND2lath16cnfa5u71e3XqP7Pm6S8D9EreFYprQtRRLgOKbb7Vtk9feQ7uB5Cxlhi1quT6+O1qkdZuZ",
+	"RDvus2+++erZUU1cv/7zN//27M59XB8CO7R3ztG+HErXzPrvLeVMoCFhk2IMXgTc1zU7MzoSkIgUF5hZ",
+	"j3XHawAaNgovxHqPoX6V14yJQeq/xkempvofoUcwnUvrEsWZjCB0ldeyLOc0v0m3Df6UHXY9d8R9S0X6",
+	"7bdT5YhUrFZSWF+9YgzwWrGyS7P3xnIqlSR0oa0tbnRgB5OAqscx5LOhPM06zZWdUOrHmzIOl6C7hi/s",
+	"PfAn6Rg4L0oGHa/f61Hdrq9ePrXl9dbuXAQ0C3l5WpK1syij3WKw5VfcQ3b29Kj6+IfkiWasGC3/YAtz",
+	"wI0KIB5ToyrvUmoG37me0ubfVBBzpOglAMXHhlHe6z1kjS0jh5y2P8MTo9q1Kuz3ODa53LzZt4icrHPr",
+	"78mvanbgAXyqcIRpT6lrG5oN5RybS77AkgsF3oOSihkXt7Tkhe3zE8Ao25wXVdGNM53qBlsdejeELc2D",
+	"LJuUO/RnbAD8WbpCzdw+jRvUjDycDQKNk+9OOP9pThfTYs0bbVosNipuK9mg8MGiaNchMlCiLy38+dgQ",
+	"0EDfn7JsyQ2sKQ9BAyQHADPQhNrRU+1w3y/IhtYCflhIsNih5svCd7VOLWhUxAqiuMgZqBBYKFrIDZRu",
+	"Uvce0gj77C6Zvi2psER6XzRmhnBl4g9sZ7vhk+gsJRWTkpko4J3oHYJ6GihIMBTTFlR4nP69NPbB/GfQ",
+	"ZX0Ug0G2fe+uapCPglZqJe/7ol/i/fZXWuOV3qy2hFE09wAdH7Kaul5sAEyTt926t4HTeJxTkbNyoLso",
+	"fH/Xg8k+KzGBS/4Et3cM/bRpg3rFpvLzUv9qPO+SFWH+DnZj+IYoq+dSPZZ8ljWtVvuu9Pfw0Gd8r3GC",
+	"iUPBJU5Tmwjs1DPRzGUvl+yWlSqDPnoKkdxEQVix7GLbDB0EFGsNQeXrevuHusWwos/1Ek8Uaoaumihm",
+	"gWjaNCB/je3FBjhIbYUAalk2/X0sAYF1kCaga/P1H4qAYEV/YALyuWbOVrAmnlfdL70VaFsw4QMJYKUh",
+	"2vH180nMLbPuoyoiPlfqMYv5BEBdD2ZsXhZGa9AuNdgX3qDcwrR563gAKC7BNhgS26xkyQ4inMcfIIzw",
+	"sQMAvhvqoLpR0EeXUE+45veZzRLz1QxokVQVK9rWRLgQ5zpBfF+Ai/a0ftHmkNmxRmLsYg3KRAQeARqD",
+	"zRkLM3ZkfuMDX5xPU7bzYHfHV94A1YHk7l4f60xeSlq6f1uaa7HTWiIHe3vgQrX582m3sX3md42Zhot4",
+	"AA/tK+hrrTlWL/dqInqu28znn/KaVDVTDPxXziQHzJFV/wDDkueEuo6oh0eWGDxo1YCb64OLws7oA/2p",
+	"8DTbPhXIUO9OJq+5QMQ5PwK0S+0TTBY4cszIg6n79oPHipWLx/iiAb0Kvv+8aeRBkKocKQw2xrOHNC1E",
+	"lccYtEFBN0pbf+hhqwwB7IWtKqWsxhNIt+4yyf3fbEQLyPD7lgHBUh4ITsrXkwKaZbuPGZFlERcDFuJg",
+	"1iL3BFAH40/XSRNgAE0kLANYYBmY+4bYzlsMPYCsBGy9zDoTb1ilsWXuWtbbjKzpDaIPuTa9EE1iWpeB",
+	"rksuex2CuXY9eLuVfr0wTKPfurnfE0q+e/19t3iw4wywFjqNMLmmW19f6crDDMWpDL1A5Kszoi4QSsVp",
+	"GYrVt0xBqC8ExOg5DVM09gH/8fFxUVM+4Pl5Yb4+Usg4le1fED3xgWXSFQB0WVopqWZ1cHXDynjyJ/zv",
+	"DI6di+WXFzZ6hLbxUhq1VxxGQuM6tf43EX3mRPQdc+ALrdIc9pqBgCNhoshadbZbYUfFlqxlbUEkUs1n",
+	"ogSla8b2W7H41KgEqBpx/o/vv+Hb5EvXfxZKIBGcHkrgpWHSRhyKVKqd9eVEJ/H12b8/+/1nTdlDeYjM",
+	"KXf+wWGsmjmg9gz3gLhjoWl2HG7AucUjx551NasAddTo+DfOu2i0LqeK2e5fG26d821nBDs7ppsKNC9J",
+	"5pjkyAqI2CLgepDGhSXkCLdlfuSdnqinckE0XzPZ6Nk6ne3VllJ/tt4HM79PlPVlR/80xa8jRp++7uU1",
+	"9Odu8UaNEUvmNRUOQQh7PLRojYAjZOhvoEGH5/yoTJh/DqcIJaky4joP0AA+yyYdbjHD5a9+FdOUv0YQ",
+	"FaAM0LYHtq2BGfRq3KwkPA9IylyHuUa2zcOBR7u3P6N7ciaknjGjY5GSK6N7dNB/SqkclNtC1jnzsW9F",
+	"b13cx6GD1mzhuzAGTNVbW5ZngmGbaqH44GSXfW5sFvfhIRRePxqNXokXDPIaJrgN+KaQpQFNOEncKOZa",
+	"E1DX1KTTo7NLjbGLYIZjeVMb9dwQC7qez//6qzktMN8tFTV1eXJ+stK6UuePHz95+m+nZ6dnp0/O/+3r",
+	"r7+Co7Wv/uBobNXMQQFsM/NV+DdG5IMPnModfAR9ysJ3uEY8nc/MSsIX+6qF8OUQkQo+wDZ8H3/9+P8H",
+	"AAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
