@@ -47,8 +47,9 @@ type StartSpec struct {
 	// Worker is the name or id of an attached worker, instead of a placement;
 	// Session the id of the session that all attempts share, "" for the
 	// Dispatch's own.
-	Worker  string `json:"worker,omitempty"`
-	Session string `json:"session,omitempty"`
+	Worker  string   `json:"worker,omitempty"`
+	Session string   `json:"session,omitempty"`
+	Wave    *WaveRef `json:"wave,omitempty"`
 }
 
 // DefaultStartTimeout is how long a start may take when the caller is silent.

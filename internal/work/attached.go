@@ -27,6 +27,7 @@ type DispatchInput struct {
 	Session   string
 	// LivenessSecs is as in hub.StartSpec.
 	LivenessSecs int64
+	Wave         *hub.WaveRef
 }
 
 // Dispatch gives the Task to a worker or terminal that there is. It returns when
