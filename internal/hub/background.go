@@ -50,7 +50,7 @@ const (
 )
 
 // MaxTold is how many dependencies a Background tells of at most: more never fit.
-const MaxTold = 150
+const MaxTold = 170
 
 // NewBackground tells of the first of all dependencies, in their order, within
 // MaxBackground: the longest results are cut first; what does not fit even without
@@ -62,7 +62,7 @@ func NewBackground(deps []Dependency, all int) *Background {
 	b := Background{Dependencies: make([]Dependency, 0, len(deps))}
 	room := backgroundRoom - len(backgroundHead) - len(fmt.Sprintf(backgroundMore, all))
 	for _, d := range deps[:min(len(deps), MaxTold)] {
-		d.Title, d.Result = PlainText([]byte(d.Title)), PlainText([]byte(d.Result))
+		d.Title, d.Result = PlainText([]byte(d.Title)), lines.Replace(PlainText([]byte(d.Result)))
 		d.ResultBytes = len(d.Result)
 		size := len(d.head()) + len(cutMark(d.ResultBytes, d.ResultBytes))
 		if size > room {
@@ -75,6 +75,9 @@ func NewBackground(deps []Dependency, all int) *Background {
 	b.cutResults(room + MaxBackground - backgroundRoom)
 	return &b
 }
+
+// lines makes all line breaks the same.
+var lines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // cutResults brings the results into the room: all to the largest size at which
 // they fit, so that the shorter ones stay whole.

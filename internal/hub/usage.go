@@ -102,7 +102,7 @@ func CheckUsage(raw json.RawMessage) error {
 }
 
 // maxShortUsage is what a usage may take in the room that is kept for an end.
-const maxShortUsage = 2 << 10
+const maxShortUsage = 1 << 10
 
 // ShortUsage is usage, or where it is long the figures alone.
 func ShortUsage(raw json.RawMessage) json.RawMessage {
