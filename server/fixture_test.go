@@ -462,7 +462,7 @@ func (fakeAgents) Completion(agent, _ string) (string, error) {
 	return "report", nil
 }
 func (fakeAgents) Grace(string) time.Duration { return time.Millisecond }
-func (fakeAgents) AttachedPreamble(hub.TaskID, hub.DispatchID, hub.Checks) string {
+func (fakeAgents) AttachedPreamble(hub.TaskID, hub.DispatchID, hub.Checks, *hub.WaveRef) string {
 	return "how to report"
 }
 func (fakeAgents) Setup(work.SetupLaunch) (hub.LaunchSpec, error) { return hub.LaunchSpec{}, nil }

@@ -63,7 +63,7 @@ func dispatchOf(d hub.Dispatch) api.Dispatch {
 	return api.Dispatch{
 		DispatchId: string(d.ID), TaskId: string(d.Task), RunId: string(d.Run), State: api.DispatchState(d.State), Reason: null(d.Reason),
 		RetryOf: null(d.RetryOf), Server: serverOf(d.Server), Outcome: null(d.Outcome), Evidence: null(d.Evidence), ExitCode: d.ExitCode,
-		CreatedAt: at(d.CreatedAt), SettledAt: maybeAt(d.SettledAt), Findings: findingsOf(d.Findings),
+		CreatedAt: at(d.CreatedAt), SettledAt: maybeAt(d.SettledAt), Findings: findingsOf(d.Findings), Usage: d.Usage,
 	}
 }
 

@@ -51,13 +51,13 @@ func TestPreambleTellsTheTerms(t *testing.T) {
 }
 
 func TestAttachedPreamble(t *testing.T) {
-	got := AttachedPreamble("task_01", "dispatch_02", hub.Checks{VerifyCmd: "make test"})
+	got := AttachedPreamble("task_01", "dispatch_02", hub.Checks{VerifyCmd: "make test"}, nil)
 	for _, want := range []string{"task_01", "dispatch_02", "Check:     run this before you report success", "--verify-result passed or failed: make test\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if got := AttachedPreamble("task_01", "dispatch_02", hub.Checks{}); strings.Contains(got, "Check:") {
+	if got := AttachedPreamble("task_01", "dispatch_02", hub.Checks{}, nil); strings.Contains(got, "Check:") {
 		t.Errorf("a check that there is not:\n%s", got)
 	}
 }

@@ -10,7 +10,7 @@ const attachedText = `You are an attached worker of wavehub. Do the task at the 
 
 Task:      %[1]s
 Dispatch:  %[2]s
-%[3]s
+%[4]s%[3]s
 Report with these commands, run in a shell of this session. They find your identity by themselves.
 
 When the task is done (say what you did and found; this ends the task):
@@ -27,7 +27,7 @@ Report once, with done, as your last act. If you do not, the end of this session
 `
 
 // AttachedPreamble is how an attached worker's agent is told to report. The
-// Task's text comes behind it.
-func AttachedPreamble(task hub.TaskID, dispatch hub.DispatchID, c hub.Checks) string {
-	return fmt.Sprintf(attachedText, task, dispatch, terms(c, "run this before you report success, and add how it ended as --verify-result passed or failed: %s"))
+// Task's text comes behind it. w is the task of a wave that it works at, nil for none.
+func AttachedPreamble(task hub.TaskID, dispatch hub.DispatchID, c hub.Checks, w *hub.WaveRef) string {
+	return fmt.Sprintf(attachedText, task, dispatch, terms(c, "run this before you report success, and add how it ended as --verify-result passed or failed: %s"), waveLine(w))
 }

@@ -39,7 +39,13 @@ type Input struct {
 	Bin string
 	// Env are the hub's own variables for the worker, nothing secret.
 	Env map[string]string
+	// Background is what the Task depends on, as JSON, nil for nothing. It is planned
+	// as a file that hub.EnvDependencies names, for bare launchers too.
+	Background []byte
 }
+
+// dependenciesFile is its name in Input.PromptDir.
+const dependenciesFile = "dependencies.json"
 
 // File is a file that the caller writes before the start.
 type File struct {
@@ -87,6 +93,7 @@ func (l Launcher) Plan(in Input) (Plan, error) {
 	plan := Plan{Mode: mode, PTY: mode == ModeTUI, Ready: spec.Ready, Result: spec.Result, Completion: l.CompletionIn(mode)}
 	plan.Argv = append(append(plan.Argv, l.Command...), spec.Args...)
 	l.hook(&plan, in)
+	plan.tell(in)
 	if err := l.session(&plan, in); err != nil {
 		return Plan{}, err
 	}
@@ -143,6 +150,15 @@ func (l Launcher) hook(plan *Plan, in Input) {
 	}
 	maps.Copy(plan.Env, l.Env)
 	maps.Copy(plan.Env, in.Env)
+}
+
+// tell adds the file with what the Task depends on.
+func (p *Plan) tell(in Input) {
+	if in.Background == nil {
+		return
+	}
+	file := File{Path: filepath.Join(in.PromptDir, dependenciesFile), Mode: 0o600, Data: in.Background}
+	p.Files, p.Env[hub.EnvDependencies] = append(p.Files, file), file.Path
 }
 
 func (l Launcher) session(plan *Plan, in Input) error {

@@ -22,6 +22,10 @@ type PreambleInput struct {
 	Checks hub.Checks
 	// MayCoordinate says that it may have workers of its own.
 	MayCoordinate bool
+	// Wave is the task of a wave that it works at, nil for none; Background is what
+	// the Task depends on, nil for nothing.
+	Wave       *hub.WaveRef
+	Background *hub.Background
 }
 
 const preambleText = `You are a worker of wavehub. Do the task at the end of this text, then report it.
@@ -29,7 +33,7 @@ const preambleText = `You are a worker of wavehub. Do the task at the end of thi
 Worktree:  %[1]s
 Task:      %[2]s
 Dispatch:  %[3]s
-%[5]s
+%[8]s%[5]s
 Report with these commands, run in a shell of this session. They find your identity by themselves.
 
 When the task is done (say what you did and found; this ends the task):
@@ -54,10 +58,19 @@ The task:
 %[7]s`
 
 // Preamble returns the prompt of one attempt: who and where the worker is, the
-// exact commands to report with, and the Task's text verbatim at the end.
+// exact commands to report with, and the Task's text verbatim at the end, only with
+// what the Task depends on behind it.
 func Preamble(in PreambleInput) string {
 	return fmt.Sprintf(preambleText, safetext.Line(in.Worktree, 4096), in.Task, in.Dispatch,
-		in.bin(), terms(in.Checks, "when you report success, this is run here: %s"), in.helpers(), ended(in.Spec))
+		in.bin(), terms(in.Checks, "when you report success, this is run here: %s"), in.helpers(), ended(in.Background.Behind(in.Spec)), waveLine(in.Wave))
+}
+
+// waveLine names the task of a wave; "" for nil.
+func waveLine(w *hub.WaveRef) string {
+	if w == nil {
+		return ""
+	}
+	return fmt.Sprintf("Wave:      %s, its task %s\n", w.Wave, w.Token)
 }
 
 func (in PreambleInput) bin() string { return quote(in.Bin, runtime.GOOS == "windows") }

@@ -32,6 +32,8 @@ type File struct {
 	Spool       string `json:"spool"` // absolute path; empty for none
 	// MayCoordinate says that the worker may create and coordinate a child Run.
 	MayCoordinate bool `json:"may_coordinate,omitempty"`
+	// WaveTaskID is the token of a wave's task, which stands for TaskID in a report.
+	WaveTaskID string `json:"wave_task_id,omitempty"`
 }
 
 // Encode returns the JSON text of f with the current Version, whatever

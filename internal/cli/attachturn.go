@@ -145,12 +145,13 @@ func (l *attachLoop) furnish(t *turn, dir string) error {
 	raw, err := capfile.Encode(capfile.File{
 		URL: l.conn.URL, Fingerprint: l.conn.Fingerprint, Token: l.conn.Token.Reveal(),
 		RunID: string(t.note.Start.Run), TaskID: string(t.note.Start.Task), DispatchID: t.id,
+		WaveTaskID: t.note.Start.WaveRef.TaskToken(),
 	})
 	if err != nil {
 		return err
 	}
 	mail := filepath.Join(dir, "mail.ndjson")
-	if err := errors.Join(safefile.CreateExclusive(filepath.Join(dir, "dispatch.json"), raw, 0o600), safefile.CreateExclusive(mail, nil, 0o600)); err != nil {
+	if err := errors.Join(safefile.CreateExclusive(filepath.Join(dir, "dispatch.json"), raw, 0o600), safefile.CreateExclusive(mail, nil, 0o600), tellBackground(t.note.Start, dir)); err != nil {
 		return err
 	}
 	t.mu.Lock()
@@ -162,6 +163,21 @@ func (l *attachLoop) furnish(t *turn, dir string) error {
 	}
 	t.mail, t.early = mail, nil
 	return nil
+}
+
+// backgroundName is the file of a turn with what its Task depends on.
+const backgroundName = "dependencies.json"
+
+// tellBackground writes that file, if there is something to tell.
+func tellBackground(s hub.SessionStart, dir string) error {
+	if s.Background == nil {
+		return nil
+	}
+	raw, err := json.Marshal(s.Background)
+	if err != nil {
+		return err
+	}
+	return safefile.CreateExclusive(filepath.Join(dir, backgroundName), raw, 0o600)
 }
 
 func (l *attachLoop) spawn(ctx context.Context, t *turn, dir string) (ending, error) {
@@ -222,17 +238,24 @@ func (l *attachLoop) environment(t *turn, dir string) []string {
 		"WAVEHUB_DISPATCH_ID="+string(s.Dispatch), "WAVEHUB_TASK_ID="+string(s.Task), "WAVEHUB_RUN_ID="+string(s.Run),
 		"WAVEHUB_SESSION_ID="+s.Session, "WAVEHUB_BIN="+l.bin, envTurn+"="+t.note.TurnID,
 		envDispatchFile+"="+filepath.Join(dir, "dispatch.json"), envMail+"="+filepath.Join(dir, "mail.ndjson"))
+	if w := s.WaveRef; w != nil {
+		env = append(env, "WAVEHUB_WAVE_ID="+string(w.Wave), "WAVEHUB_WAVE_TASK_ID="+w.Token)
+	}
+	if s.Background != nil {
+		env = append(env, hub.EnvDependencies+"="+filepath.Join(dir, backgroundName))
+	}
 	if _, err := exec.LookPath("wavehub"); err != nil {
 		env = append(env, "PATH="+os.Getenv("PATH")+string(os.PathListSeparator)+filepath.Dir(l.bin))
 	}
 	return env
 }
 
-// prompt is what the turn reads: how to report, and the Task's text behind it.
+// prompt is what the turn reads: how to report, and behind it the Task's text with
+// what that depends on.
 func (l *attachLoop) prompt(t *turn) string {
 	s := t.note.Start
 	if l.flags.bare {
-		return s.Prompt
+		return s.Spec()
 	}
 	return s.Preamble + "\nMail that comes for you while you work is appended to the file " + mailVariable() +
 		", one JSON document on each line.\n\nThe task:\n\n" + strings.TrimRight(s.Prompt, "\n") + "\n"

@@ -13,6 +13,9 @@ import (
 // checkSpooled refuses what the hub would refuse of the message itself, and a
 // report on another Task or Dispatch than the capability's.
 func checkSpooled(in client.MessageSend, own capfile.File) error {
+	if err := hub.CheckUsage(in.Usage); err != nil {
+		return err
+	}
 	switch {
 	case !slices.Contains(hub.Sendable, hub.MessageType(in.Type)):
 		return hub.Invalid("type", "%q cannot be sent", in.Type)
@@ -58,8 +61,12 @@ func reportSpooled(in client.MessageSend, own capfile.File) (json.RawMessage, er
 	if err != nil {
 		return nil, hub.Invalid("result", "is no JSON document")
 	}
+	task := in.TaskId
+	if own.WaveTaskID != "" && task == own.WaveTaskID { // the hub takes it too
+		task = own.TaskID
+	}
 	r := hub.Report{
-		Task: hub.TaskID(in.TaskId), Dispatch: hub.DispatchID(in.DispatchId), Outcome: hub.Outcome(in.Outcome), Topic: in.Topic,
+		Task: hub.TaskID(task), Dispatch: hub.DispatchID(in.DispatchId), Outcome: hub.Outcome(in.Outcome), Topic: in.Topic,
 		Result: result, Files: in.FilesModified, ReportPath: in.ReportPath, Claim: string(in.VerifyResult), Usage: in.Usage,
 	}
 	if err := r.Check(hub.TaskID(own.TaskID), hub.DispatchID(own.DispatchID)); err != nil {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"os/exec"
@@ -66,8 +67,13 @@ func (a agents) Plan(in work.Launch) (work.Planned, error) {
 	if err != nil {
 		return work.Planned{}, err
 	}
+	background, err := backgroundFile(in.Background)
+	if err != nil {
+		return work.Planned{}, err
+	}
 	plan, err := l.Plan(agent.Input{
-		Spec: in.Prompt, PromptDir: in.Private, Mode: agent.Mode(in.Mode), Resume: in.Resume, Session: in.Session, Bin: a.bin, Env: in.Env,
+		Background: background,
+		Spec:       in.Prompt, PromptDir: in.Private, Mode: agent.Mode(in.Mode), Resume: in.Resume, Session: in.Session, Bin: a.bin, Env: in.Env,
 		Preamble: a.preamble(in),
 	})
 	if err != nil {
@@ -204,9 +210,19 @@ func withFolder(path, folder string) string {
 func (a agents) preamble(in work.Launch) string {
 	return agent.Preamble(agent.PreambleInput{
 		Worktree: in.Dir, Task: in.Task, Dispatch: in.Dispatch, Bin: a.bin, Spec: in.Prompt, Checks: in.Checks, MayCoordinate: in.MayCoordinate,
+		Wave: in.Wave, Background: in.Background,
 	})
 }
 
-func (agents) AttachedPreamble(task hub.TaskID, id hub.DispatchID, c hub.Checks) string {
-	return agent.AttachedPreamble(task, id, c)
+// backgroundFile is what a worker's Task depends on as the content of a file, nil for
+// nothing.
+func backgroundFile(b *hub.Background) ([]byte, error) {
+	if b == nil {
+		return nil, nil
+	}
+	return json.Marshal(b)
+}
+
+func (agents) AttachedPreamble(task hub.TaskID, id hub.DispatchID, c hub.Checks, w *hub.WaveRef) string {
+	return agent.AttachedPreamble(task, id, c, w)
 }

@@ -62,7 +62,7 @@ func (a authority) WriteFile(at hub.Attachment, token string) (string, error) {
 		URL: a.url, Fingerprint: a.fingerprint(), Token: token,
 		RunID: string(at.Run), TaskID: string(at.Task), DispatchID: string(at.Dispatch),
 		Spool:         spool.Place{Root: a.root, Terminal: at.Terminal, Dispatch: at.Dispatch}.File(),
-		MayCoordinate: at.Spec.MayCoordinate,
+		MayCoordinate: at.Spec.MayCoordinate, WaveTaskID: at.Spec.Wave.TaskToken(),
 	})
 	if err != nil {
 		return "", fmt.Errorf("encoding the capability file: %w", err)

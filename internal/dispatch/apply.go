@@ -25,6 +25,13 @@ func apply(tx store.Tx, d hub.Dispatch, e hub.Event, said saying) (hub.Dispatch,
 	if !changed {
 		return d, false, v, nil
 	}
+	if nd.State.Final() && nd.Usage == nil {
+		usage, err := usedHere(tx, d)
+		if err != nil {
+			return d, false, v, err
+		}
+		nd.Usage = usage
+	}
 	ok, err := tx.SwapDispatch(d, nd)
 	if err != nil {
 		return d, false, v, err

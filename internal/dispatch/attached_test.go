@@ -151,7 +151,7 @@ func TestAcceptance_L09_PresenceOfAnAttachedWorkerIsNoMail(t *testing.T) {
 	task := w.newTask(r)
 	id := w.given(one, task)
 	present := func(p hub.Principal) []hub.DispatchID {
-		live, err := dispatch.TakeUp(context.Background(), w.store, p, []hub.DispatchID{id, hub.NewDispatchID()})
+		live, err := dispatch.TakeUp(context.Background(), w.store, p, []hub.DispatchID{id, hub.NewDispatchID()}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func TestAttachedGenerationFencesTheFormerLoop(t *testing.T) {
 		t.Errorf("the former loop checks: %v", err)
 	}
 	p.Generation = fresh.Worker.Generation
-	if live, err := dispatch.TakeUp(context.Background(), w.store, p, []hub.DispatchID{id}); err != nil || len(live) != 1 {
+	if live, err := dispatch.TakeUp(context.Background(), w.store, p, []hub.DispatchID{id}, nil); err != nil || len(live) != 1 {
 		t.Errorf("%v, %v", live, err)
 	}
 }

@@ -82,7 +82,7 @@ func arriveHome(tx store.Tx, peer hub.Peer, feed hub.FeedState, it hub.Item, d h
 func evidenceOf(stop hub.StopItem, sameEpoch bool) hub.StopEvidence {
 	never := stop.Reason == hub.ReasonNeverAttached
 	return hub.StopEvidence{
-		Proved: stop.Proved && (!never || sameEpoch), NeverAttached: never, Action: stop.Action, LastError: stop.Reason,
+		Proved: stop.Proved && (!never || sameEpoch), NeverAttached: never, Action: stop.Action, LastError: stop.Reason, Usage: stop.Usage,
 	}
 }
 

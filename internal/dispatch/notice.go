@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"maps"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
@@ -34,6 +35,34 @@ func postNotice(tx store.Tx, run hub.RunID, n notice) error {
 		Subject: n.subject, Body: n.body, Payload: payload, History: n.history, CreatedAt: tx.Now(),
 	})
 	return err
+}
+
+// Kinds of the notices that WaveNotice posts.
+const (
+	NoticeWaveState      = "wave_state"
+	NoticeBudgetExceeded = "budget_exceeded"
+	NoticeWorkerWaiting  = noticeWorkerWaiting
+)
+
+// WaveNotice posts what the engine of waves has to tell a Run: a notice of the hub
+// in the Run's mailbox, made with the transaction. kind is one of the Notice
+// constants and becomes the payload's, over any that is there. A subject or body that
+// is too long is cut; a payload that makes the message too large is too_large.
+func WaveNotice(tx store.Tx, run hub.RunID, kind, subject, body string, payload map[string]any) error {
+	said := maps.Clone(payload)
+	if said == nil {
+		said = map[string]any{}
+	}
+	said["kind"] = kind
+	raw, err := encode(said)
+	if err != nil {
+		return err
+	}
+	n := notice{subject: hub.Cut(subject, hub.MaxSubjectBytes), body: hub.Cut(body, hub.MaxBodyBytes), payload: said}
+	if err := hub.CheckMessage(hub.Message{Subject: n.subject, Body: n.body, Payload: raw}); err != nil {
+		return err
+	}
+	return postNotice(tx, run, n)
 }
 
 // PeerCondition records what holds the link to a peer that only a person can

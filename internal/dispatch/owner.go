@@ -273,6 +273,11 @@ func Exit(tx store.Tx, home hub.PeerID, id hub.DispatchID, exit hub.ExitItem, ta
 }
 
 func commitExit(tx store.Tx, a hub.Attachment, exit hub.ExitItem) error {
+	usage, err := a.Used()
+	if err != nil {
+		return err
+	}
+	exit.Usage = hub.ShortUsage(usage)
 	if a.Home != "" {
 		return enqueue(tx, toHome(a), hub.ItemExit, hub.NewMessageID(), exit)
 	}
@@ -305,6 +310,9 @@ func Stopped(tx store.Tx, home hub.PeerID, id hub.DispatchID, ev hub.StopEvidenc
 	if err != nil || !ok || a.Fence == nil || a.Fenced || a.Fence.Reported && !ev.Proved {
 		return err
 	}
+	if ev.Usage, err = a.Used(); err != nil {
+		return err
+	}
 	order := *a.Fence
 	request := order.Request
 	order.Reported = true
@@ -325,6 +333,6 @@ func Stopped(tx store.Tx, home hub.PeerID, id hub.DispatchID, ev hub.StopEvidenc
 		}
 	}
 	return enqueue(tx, toHome(a), hub.ItemStopped, hub.NewMessageID(), hub.StopItem{
-		Request: request, Proved: ev.Proved, Action: ev.Action, Reason: hub.PlainText([]byte(ev.LastError)),
+		Request: request, Proved: ev.Proved, Action: ev.Action, Reason: hub.PlainText([]byte(ev.LastError)), Usage: hub.ShortUsage(ev.Usage),
 	})
 }

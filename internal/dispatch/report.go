@@ -23,7 +23,7 @@ func settleReport(tx store.Tx, d hub.Dispatch, r hub.Report, m hub.Message) (hub
 	}
 	e := hub.Event{
 		Kind: hub.EvReport, Outcome: c.Outcome, Evidence: c.Evidence, Sum: r.Sum(m.Body),
-		Reason: c.Reason, ExitCode: c.ExitCode, Findings: c.kept(), Usage: r.Usage,
+		Reason: c.Reason, ExitCode: c.ExitCode, Findings: c.kept(), Usage: hub.CleanUsage(r.Usage),
 	}
 	nd, changed, v, err := apply(tx, d, e, saying{m.Body, r.Result})
 	if err != nil {
@@ -114,11 +114,14 @@ func keepStale(tx store.MailReader, d hub.DispatchID, m hub.Message) (bool, erro
 	return items < staleItems && bytes+m.Bytes() <= staleBytes, err
 }
 
-// settleExit ends a Dispatch whose process is proven gone. It does nothing to
-// one that a report has settled. The end of a stop is mailed only if no call
+// settleExit ends a Dispatch whose process is proven gone. To one that a report
+// has settled it only says what was used in all. The end of a stop is mailed only if no call
 // answered it any more.
 func settleExit(tx store.Tx, d hub.Dispatch, exit hub.ExitItem) error {
-	nd, changed, _, err := apply(tx, d, hub.Event{Kind: hub.EvExit, ExitCode: exit.ExitCode}, saying{})
+	nd, changed, _, err := apply(tx, d, hub.Event{Kind: hub.EvExit, ExitCode: exit.ExitCode, Usage: hub.CleanUsage(exit.Usage)}, saying{})
+	if err == nil && !changed {
+		_, err = Reckon(tx, nd, exit.Usage)
+	}
 	if err != nil || !changed || nd.State == hub.Stopped && d.State != hub.StopUnknown {
 		return err
 	}

@@ -119,6 +119,9 @@ func (in SendInput) checked() (SendInput, error) {
 }
 
 func (in SendInput) check() error {
+	if err := hub.CheckUsage(in.Report.Usage); err != nil {
+		return err
+	}
 	if in.Type != hub.TypeQuestion && !slices.Contains(hub.Sendable, in.Type) {
 		return hub.Invalid("type", "%q cannot be sent", in.Type)
 	}
@@ -278,6 +281,9 @@ func acceptFromWorker(tx store.Tx, p hub.Principal, in SendInput) (Sent, error) 
 		if a.Capability.Ended() {
 			return Sent{}, inactive(a.Dispatch, "has ended")
 		}
+		if err := noteUsage(tx, a, in.Report.Usage); err != nil {
+			return Sent{}, err
+		}
 		if m.Payload, err = in.payload(); err != nil {
 			return Sent{}, err
 		}
@@ -313,6 +319,7 @@ func toHome(a hub.Attachment) store.QueueKey {
 // acceptReport takes a worker_done, which its home judges.
 func acceptReport(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) (Sent, error) {
 	r := in.Report
+	r.Task = a.Spec.TaskNamed(r.Task, a.Task)
 	if err := r.Check(a.Task, a.Dispatch); err != nil {
 		return Sent{}, err
 	}
@@ -330,7 +337,10 @@ func acceptReport(tx store.Tx, a hub.Attachment, in SendInput, m hub.Message) (S
 // home, or queues the report for the home. at is when the worker was last heard
 // of.
 func commitReport(tx store.Tx, a hub.Attachment, r hub.Report, m hub.Message, at hub.Micros) (Sent, error) {
-	var err error
+	r, err := withUsage(&a, r)
+	if err != nil {
+		return Sent{}, err
+	}
 	if m.Payload, err = encode(r); err != nil {
 		return Sent{}, err
 	}

@@ -16,7 +16,7 @@ func openSession(tx store.Tx, a hub.Attachment) error {
 	if a.Session == "" {
 		return nil
 	}
-	meta, err := encode(map[string]string{"display_name": a.Spec.DisplayName, "comment": a.Spec.Comment})
+	meta, err := encode(sessionMetadata(a.Spec))
 	if err != nil {
 		return err
 	}
@@ -24,6 +24,14 @@ func openSession(tx store.Tx, a hub.Attachment) error {
 		ID: a.Session, Home: a.Home, Worker: a.Worker, Orchestrator: a.Run.Box(), Dispatch: a.Dispatch,
 		Status: hub.SessionOpen, Metadata: meta, UpdatedAt: tx.Now(),
 	})
+}
+
+// sessionMetadata is what a start says of its session.
+func sessionMetadata(s hub.StartSpec) map[string]string {
+	if w := s.Wave; w != nil {
+		return map[string]string{"kind": "wave_task", "wave_id": string(w.Wave), "wave_task_id": w.Token}
+	}
+	return map[string]string{"display_name": s.DisplayName, "comment": s.Comment}
 }
 
 // endSession closes the session of an attachment whose Dispatch has ended, saves

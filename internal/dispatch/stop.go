@@ -42,7 +42,7 @@ func EndStop(tx store.Tx, id hub.DispatchID, ev hub.StopEvidence) (hub.Dispatch,
 	if err != nil {
 		return d, err
 	}
-	e := hub.Event{Kind: hub.EvStopLost, Reason: ev.LastError, ExitCode: ev.ExitCode}
+	e := hub.Event{Kind: hub.EvStopLost, Reason: ev.LastError, ExitCode: ev.ExitCode, Usage: hub.CleanUsage(ev.Usage)}
 	if ev.Proved {
 		e.Kind, e.Reason = hub.EvStopProved, ""
 	}
@@ -50,6 +50,9 @@ func EndStop(tx store.Tx, id hub.DispatchID, ev hub.StopEvidence) (hub.Dispatch,
 		e.Reason = hub.ReasonNeverAttached
 	}
 	nd, changed, _, err := apply(tx, d, e, saying{})
+	if err == nil && !changed && ev.Proved {
+		nd, err = Reckon(tx, nd, ev.Usage)
+	}
 	if err != nil || !changed || nd.State != hub.Stopped || d.State != hub.StopUnknown {
 		return nd, err
 	}

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
@@ -141,10 +142,11 @@ func (s *Service) AttachLoop(ctx context.Context, r receipt.Request) (Identified
 }
 
 // TakeUp notes that the worker has begun those of its Dispatches that are named,
-// and returns the ones that it has and that have not ended. Others are passed
-// over: a straggler changes nothing.
-func TakeUp(ctx context.Context, st store.Store, p hub.Principal, ids []hub.DispatchID) (live []hub.DispatchID, err error) {
-	var fresh []hub.DispatchID
+// and what it says that it has used for them, nil for nothing. It returns the ones
+// that it has and that have not ended. Others are passed over: a straggler changes
+// nothing.
+func TakeUp(ctx context.Context, st store.Store, p hub.Principal, ids []hub.DispatchID, usage json.RawMessage) (live []hub.DispatchID, err error) {
+	var fresh, used []hub.DispatchID
 	err = st.View(ctx, func(rx store.Rx) error {
 		for _, id := range ids {
 			a, ok, err := rx.WorkerAttachment(hub.WorkerID(p.ID), id)
@@ -158,17 +160,23 @@ func TakeUp(ctx context.Context, st store.Store, p hub.Principal, ids []hub.Disp
 			if !a.TakenUp {
 				fresh = append(fresh, id)
 			}
+			if len(usage) > 0 && string(usage) != a.Agent.Said {
+				used = append(used, id)
+			}
 		}
 		return nil
 	})
-	if err != nil || len(fresh) == 0 {
+	if err != nil || len(fresh)+len(used) == 0 {
 		return live, err
 	}
 	return live, st.Update(ctx, store.Settle, func(tx store.Tx) error {
 		if err := receipt.Authorize(tx, p); err != nil {
 			return err
 		}
-		return takeUpAll(tx, hub.WorkerID(p.ID), fresh)
+		if err := takeUpAll(tx, hub.WorkerID(p.ID), fresh); err != nil {
+			return err
+		}
+		return usedBy(tx, hub.WorkerID(p.ID), used, usage)
 	})
 }
 

@@ -51,7 +51,7 @@ func AttachWorker(tx store.Tx, a hub.Attachment, start hub.SessionStart) error {
 
 // tellWorker writes a control or a session_close to an attached worker.
 func tellWorker(tx store.Tx, a hub.Attachment, t hub.MessageType, c hub.SessionControl) error {
-	c.Session, c.Dispatch, c.Task = a.Session, a.Dispatch, a.Task
+	c.Session, c.Dispatch, c.Task, c.WaveMark = a.Session, a.Dispatch, a.Task, a.Spec.Wave.Mark()
 	payload, err := encode(c)
 	if err != nil {
 		return err

@@ -89,7 +89,10 @@ type AgentState struct {
 	Paste   bool         `json:"paste,omitempty"`  // it is launched without its prompt, which is pasted
 	Session AgentSession `json:"session"`
 	Waiting string       `json:"waiting,omitempty"` // what it waits for, as its hooks said
-	Usage   *Usage       `json:"usage,omitempty"`
+	Usage   *Usage       `json:"usage,omitempty"`   // as its output was decoded
+	// Said is what the worker itself said last that it used, a JSON object, "" for
+	// nothing: text, so that states compare.
+	Said string `json:"usage_said,omitempty"`
 }
 
 // AgentSession names an agent's own record of its work. It is exact: reported by

@@ -13,11 +13,12 @@ const (
 	FeatureAttached  = "attached/1"   // a start may name an attached worker
 	FeatureResume    = "resume/1"     // a retry may go on with the agent's session
 	FeatureChildRuns = "child-runs/1" // a worker may coordinate a child Run
+	FeatureWaves     = "waves/1"      // a start may be for a task of a wave, and tells its worker of what the Task depends on
 )
 
 // Features are those that this build offers. The caller may keep the slice.
 func Features() []string {
-	return []string{FeaturePresence, FeatureProxy, FeatureReverse, FeatureRotation, FeatureVerify, FeatureAttached, FeatureResume, FeatureChildRuns}
+	return []string{FeaturePresence, FeatureProxy, FeatureReverse, FeatureRotation, FeatureVerify, FeatureAttached, FeatureResume, FeatureChildRuns, FeatureWaves}
 }
 
 // Needs are the features without which a start cannot be carried out as it was
@@ -33,6 +34,7 @@ func (in PeerStart) Needs() []string {
 		{FeatureAttached, in.Spec.Worker != ""},
 		{FeatureResume, in.Spec.ResumeSession},
 		{FeatureChildRuns, in.Spec.MayCoordinate},
+		{FeatureWaves, in.Spec.Wave != nil},
 	} {
 		if n.needed {
 			needs = append(needs, n.feature)

@@ -16,6 +16,7 @@ func TestNeedsOfAStart(t *testing.T) {
 		"attached":  {PeerStart{Spec: StartSpec{Worker: "w-1"}}, []string{FeatureAttached}},
 		"resume":    {PeerStart{Spec: StartSpec{ResumeSession: true}}, []string{FeatureResume}},
 		"child run": {PeerStart{Spec: StartSpec{MayCoordinate: true}}, []string{FeatureChildRuns}},
+		"wave":      {PeerStart{Spec: StartSpec{Wave: &WaveRef{"w1", "a"}}}, []string{FeatureWaves}},
 		"several": {PeerStart{Spec: StartSpec{ResumeSession: true, MayCoordinate: true}, Checks: Checks{VerifyCmd: "x"}},
 			[]string{FeatureVerify, FeatureResume, FeatureChildRuns}},
 	} {

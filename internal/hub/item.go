@@ -1,6 +1,9 @@
 package hub
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Direction is the way of a relay queue.
 type Direction string
@@ -147,6 +150,8 @@ type ExitItem struct {
 	Incarnation Incarnation `json:"incarnation"`
 	ExitCode    *int        `json:"exit_code"`
 	Signal      string      `json:"signal,omitempty"`
+	// Usage is what the worker used in all, as its owner knows it, nil for nothing.
+	Usage json.RawMessage `json:"usage,omitempty"`
 }
 
 // WaitingItem says that a worker began to wait for a person.
@@ -161,6 +166,8 @@ type StopItem struct {
 	Proved  bool          `json:"proved"`
 	Action  ProcessAction `json:"process_action"`
 	Reason  string        `json:"reason,omitempty"`
+	// Usage is what the worker used, as its owner knows it, nil for nothing.
+	Usage json.RawMessage `json:"usage,omitempty"`
 }
 
 // AnswerItem carries the answer to a question.

@@ -36,6 +36,20 @@ func (p Presence) Same(q Presence) (same, outputAlone bool) {
 	return rest && p.LastOutputAt == q.LastOutputAt, rest && p.LastOutputAt != q.LastOutputAt
 }
 
+// OrUnsaid is p, or for the zero value the word of an owner that knows nothing.
+func (p Presence) OrUnsaid() Presence {
+	if p.Dispatch == "" {
+		return Presence{Process: Unverifiable, WaitingFor: WaitsForUnknown}
+	}
+	return p
+}
+
+// Tells reports whether p and q differ in what a home acts on: whether the worker is
+// lost, what it waits for and what it has used.
+func (p Presence) Tells(q Presence) bool {
+	return p.Lost != q.Lost || p.WaitingFor != q.WaitingFor || !bytes.Equal(p.Usage, q.Usage)
+}
+
 var waits = []string{WaitsForPrompt, WaitsForPermission, WaitsForWorker, WaitsForVerification, WaitsForNone, WaitsForUnknown}
 
 // Clean is a foreign hub's word without what this hub does not know: such a
@@ -48,9 +62,7 @@ func (p Presence) Clean() Presence {
 	if !slices.Contains(waits, p.WaitingFor) {
 		p.WaitingFor = WaitsForUnknown
 	}
-	if len(p.Usage) > MaxUsageBytes || !isObject(p.Usage) {
-		p.Usage = nil
-	}
+	p.Usage = CleanUsage(p.Usage)
 	return p
 }
 

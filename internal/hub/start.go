@@ -45,11 +45,12 @@ type StartSpec struct {
 	// never: what cannot be verified, or an attached worker that says nothing.
 	LivenessSecs int64 `json:"liveness_secs,omitempty"`
 	// Worker is the name or id of an attached worker, instead of a placement;
-	// Session the id of the session that all attempts share, "" for the
-	// Dispatch's own.
-	Worker  string   `json:"worker,omitempty"`
-	Session string   `json:"session,omitempty"`
-	Wave    *WaveRef `json:"wave,omitempty"`
+	// Session the id of the session that all attempts share, "" for that of the
+	// wave's task or else the Dispatch's own.
+	Worker  string `json:"worker,omitempty"`
+	Session string `json:"session,omitempty"`
+	// Wave is the task of a wave that the start is for, nil for none.
+	Wave *WaveRef `json:"wave,omitempty"`
 }
 
 // DefaultStartTimeout is how long a start may take when the caller is silent.
@@ -63,6 +64,9 @@ func (s StartSpec) New() bool {
 // Check refuses contradictions, naming both flags, before any effect. remote
 // says that the worker goes to a peer.
 func (s StartSpec) Check(remote bool) error {
+	if err := s.checkSession(); err != nil {
+		return err
+	}
 	if s.Worker != "" {
 		return s.checkAttached()
 	}
@@ -117,10 +121,25 @@ func (s StartSpec) checkAttached() error {
 	case s.TimeoutMS < 0 || s.TimeoutMS > 600_000:
 		return Invalid("timeout_ms", "must be 0 to 600000")
 	}
-	if err := s.CheckLiveness(); err != nil {
+	return s.CheckLiveness()
+}
+
+func (s StartSpec) checkSession() error {
+	if err := s.Wave.Check(); err != nil {
 		return err
 	}
 	return CheckText("session_id", s.Session, MaxSessionBytes)
+}
+
+// SessionOf is the id of the session of a start under the spec.
+func (s StartSpec) SessionOf(d DispatchID) string {
+	switch {
+	case s.Session != "":
+		return s.Session
+	case s.Wave != nil:
+		return s.Wave.Session()
+	}
+	return string(d)
 }
 
 func conflict(a, b string) error {
@@ -416,6 +435,8 @@ type PeerStart struct {
 	Features []string   `json:"features,omitempty"` // that it needs, Needs at its home
 	Checks
 	Attempt int `json:"attempt,omitempty"`
+	// Background is what the worker is told of what the Task depends on.
+	Background *Background `json:"background,omitempty"`
 }
 
 // Probe is the answer to a probe: what the owner would do.
@@ -449,4 +470,6 @@ type StopEvidence struct {
 	ExitCode      *int          `json:"exit_code"`
 	Residuals     []Resource    `json:"residual_resources"`
 	LastError     string        `json:"last_error"`
+	// Usage is what the worker used, as its owner knows it, nil for nothing.
+	Usage json.RawMessage `json:"usage,omitempty"`
 }

@@ -28,7 +28,7 @@ type Event struct {
 	ExitCode *int
 	At       Micros
 	Findings *Findings       // EvReport
-	Usage    json.RawMessage // EvReport
+	Usage    json.RawMessage // of an end, nil unknown
 }
 
 // Verdict is what the home made of a report.
@@ -114,10 +114,10 @@ func verdictOfUnchanged(d Dispatch, e Event) Verdict {
 
 func settled(d Dispatch, e Event) Dispatch {
 	d.SettledAt = e.At
-	d.ExitCode = e.ExitCode
+	d.ExitCode, d.Usage = e.ExitCode, e.Usage
 	switch e.Kind {
 	case EvReport:
-		d.Outcome, d.Evidence, d.ReportSum, d.Findings, d.Usage = e.Outcome, e.Evidence, e.Sum, e.Findings, e.Usage
+		d.Outcome, d.Evidence, d.ReportSum, d.Findings = e.Outcome, e.Evidence, e.Sum, e.Findings
 	case EvExit:
 		d.Outcome, d.Evidence = outcomeOf(d.State), EvidenceExit
 		if d.State == Stopped {

@@ -79,8 +79,8 @@ const MaxBackendCtxBytes = 64 << 10
 // MaxSessionBytes bounds the id of a session: <wave>--<task>.
 const MaxSessionBytes = 258
 
-// SessionStart is the payload of a session_start. Prompt is the Task's text,
-// Preamble says how to report.
+// SessionStart is the payload of a session_start. Prompt is the Task's text and
+// behind it Background as text; Preamble says how to report.
 type SessionStart struct {
 	Action     string              `json:"action"` // start
 	Session    string              `json:"session_id"`
@@ -97,6 +97,19 @@ type SessionStart struct {
 	// Checks is what a success is judged by; an attached worker runs VerifyCmd
 	// itself.
 	Checks
+	WaveMark
+	// Background is what the Task depends on, nil for nothing; SpecBytes is how much
+	// of Prompt is the Task's own text then.
+	Background *Background `json:"background,omitempty"`
+	SpecBytes  int         `json:"spec_bytes,omitempty"`
+}
+
+// Spec is the Task's text alone.
+func (s SessionStart) Spec() string {
+	if s.Background == nil {
+		return s.Prompt
+	}
+	return s.Prompt[:min(max(s.SpecBytes, 0), len(s.Prompt))]
 }
 
 // SessionControl is the payload of a control and, with State, of a
@@ -109,6 +122,7 @@ type SessionControl struct {
 	// State is what is known here of the Dispatch's end: its state, or settled
 	// where another hub is its home.
 	State string `json:"state,omitempty"`
+	WaveMark
 }
 
 // Actions of the mail that a hub writes to an attached worker.

@@ -19,9 +19,10 @@ const (
 	BodyLife = 180 * 24 * time.Hour
 )
 
-// BodyExpired reports whether the answer of a finished request is kept no more.
+// BodyExpired reports whether the answer of a finished request is kept no more. Those
+// of the engine are kept for ever: it asks under derived ids, whenever it looks.
 func BodyExpired(rec store.Receipt, now hub.Micros) bool {
-	if rec.State != store.ReceiptDone {
+	if rec.State != store.ReceiptDone || rec.Principal == string(hub.Engine) {
 		return false
 	}
 	life := BodyLife

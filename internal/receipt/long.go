@@ -146,31 +146,50 @@ func Prepare(ctx context.Context, s store.Reader, r Request, fn func(context.Con
 	return fn(ctx)
 }
 
-// begin finds the record of r or makes it, running, with op.Begin.
+// begin is beginTx in a transaction of its own.
 func begin[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Operation[T]) (T, store.Receipt, bool, error) {
 	var out T
 	var rec store.Receipt
 	var found bool
 	err := g.w.Update(ctx, op.Class, func(tx store.Tx) (err error) {
-		if rec, found, err = Find(tx, r); err != nil {
-			return err
-		}
-		if found {
-			return json.Unmarshal(rec.Body, &out)
-		}
-		if err = tooMany(tx, r.Principal.Name()); err != nil {
-			return err
-		}
-		if out, err = op.Begin(tx); err != nil {
-			return err
-		}
-		P(&out).Mut().RequestID = r.Key
-		if rec, err = r.Record(tx.Now(), store.ReceiptRunning, P(&out)); err != nil {
-			return err
-		}
-		return tx.PutReceipt(rec)
+		out, rec, found, err = beginTx[T, P](tx, r, op.Begin)
+		return err
 	})
 	return out, rec, found, err
+}
+
+// BeginInTx begins a long operation inside a transaction that the caller has: begin
+// and the running receipt commit with it or not at all. Long with the same request
+// then observes what was begun. A request that is on record begins nothing again
+// and is answered as it is recorded.
+func BeginInTx[T any, P Result[T]](tx store.Tx, r Request, begin func(store.Tx) (T, error)) (T, error) {
+	out, _, found, err := beginTx[T, P](tx, r, begin)
+	if err != nil {
+		return *new(T), err
+	}
+	P(&out).Mut().Replayed = found
+	return out, nil
+}
+
+// beginTx finds the record of r or makes it, running, with begin.
+func beginTx[T any, P Result[T]](tx store.Tx, r Request, begin func(store.Tx) (T, error)) (out T, rec store.Receipt, found bool, err error) {
+	if rec, found, err = Find(tx, r); err != nil {
+		return out, rec, found, err
+	}
+	if found {
+		return out, rec, found, json.Unmarshal(rec.Body, &out)
+	}
+	if err = tooMany(tx, r.Principal.Name()); err != nil {
+		return out, rec, found, err
+	}
+	if out, err = begin(tx); err != nil {
+		return out, rec, found, err
+	}
+	P(&out).Mut().RequestID = r.Key
+	if rec, err = r.Record(tx.Now(), store.ReceiptRunning, P(&out)); err != nil {
+		return out, rec, found, err
+	}
+	return out, rec, found, tx.PutReceipt(rec)
 }
 
 // MaxUnfinished bounds the unfinished receipts of one principal.

@@ -15,7 +15,7 @@ const (
 	oldReceipts = `SELECT rid, created_at FROM receipts
 		WHERE rid > (SELECT receipts_swept FROM meta WHERE id = 1) ORDER BY rid LIMIT ?`
 	dropBodies = `UPDATE receipts SET body = NULL
-		WHERE rid > (SELECT receipts_swept FROM meta WHERE id = 1) AND rid <= ? AND state = 'done'`
+		WHERE rid > (SELECT receipts_swept FROM meta WHERE id = 1) AND rid <= ? AND state = 'done' AND principal <> 'engine'`
 	setSwept = `UPDATE meta SET receipts_swept = ? WHERE id = 1`
 
 	credentialCols  = "sum, kind, subject, home, generation"

@@ -42,8 +42,8 @@ type Receipts interface {
 	PutReceipt(Receipt) error
 	SaveReceipt(Receipt) error
 	// SweepReceipts drops the bodies of finished receipts that were made before
-	// the instant. It looks at up to limit receipts, oldest first, behind those
-	// of the last sweep, and returns at how many it looked.
+	// the instant, but not those of the engine. It looks at up to limit receipts,
+	// oldest first, behind those of the last sweep, and returns at how many it looked.
 	SweepReceipts(before hub.Micros, limit int) (int, error)
 	// UnfinishedReceipts counts a principal's that are running or unknown.
 	UnfinishedReceipts(principal string) (int, error)

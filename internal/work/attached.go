@@ -25,7 +25,7 @@ type DispatchInput struct {
 	NoWait    bool
 	TimeoutMS int64
 	Session   string
-	// LivenessSecs is as in hub.StartSpec.
+	// LivenessSecs and Wave are as in hub.StartSpec.
 	LivenessSecs int64
 	Wave         *hub.WaveRef
 }
@@ -39,7 +39,7 @@ func (s *Service) Dispatch(ctx context.Context, r receipt.Request, in DispatchIn
 	case kind == "terminal" && name != "":
 		return s.DispatchTerminal(ctx, r, TerminalDispatch{
 			Task: in.Task, Terminal: hub.TerminalID(name), RetryOf: in.RetryOf, Inject: in.Inject, DryRun: in.DryRun, Quiet: in.Quiet, TimeoutMS: in.TimeoutMS,
-			LivenessSecs: in.LivenessSecs,
+			LivenessSecs: in.LivenessSecs, Wave: in.Wave,
 		})
 	case kind != "worker" || name == "":
 		return hub.Receipt{}, hub.Invalid("to", "must be worker:NAME, worker:NAME@PEER or terminal:ID")
@@ -53,7 +53,7 @@ func (s *Service) toWorker(ctx context.Context, r receipt.Request, in DispatchIn
 	worker, peer, _ := strings.Cut(name, "@")
 	start := StartInput{
 		Task: in.Task, On: peer, RetryOf: in.RetryOf, Quiet: in.Quiet, NoWait: in.NoWait,
-		Spec: hub.StartSpec{Worker: worker, Session: in.Session, TimeoutMS: in.TimeoutMS, LivenessSecs: in.LivenessSecs},
+		Spec: hub.StartSpec{Worker: worker, Session: in.Session, TimeoutMS: in.TimeoutMS, LivenessSecs: in.LivenessSecs, Wave: in.Wave},
 	}
 	if err := start.Spec.Check(peer != ""); err != nil {
 		return hub.Receipt{}, err
@@ -147,20 +147,12 @@ func attempts(rx store.DispatchReader, id hub.TaskID) (int, error) {
 	}
 }
 
-// sessionOf is the id of a start's session.
-func sessionOf(in hub.PeerStart) string {
-	if in.Spec.Session != "" {
-		return in.Spec.Session
-	}
-	return string(in.Dispatch)
-}
-
 // attachedTo is the owner's record of a Dispatch that is given to a worker: its
 // start is under way until the worker takes it up.
 func (s *Service) attachedTo(w hub.Worker, in hub.PeerStart, home hub.PeerID, key hub.RequestID) hub.Attachment {
 	a := hub.Attachment{
 		Dispatch: in.Dispatch, Task: in.Task, Run: in.Run, Home: home, Request: key, Spec: in.Spec, Capability: hub.CapActive,
-		Completion: "report", Worker: w.ID, Session: sessionOf(in), StartMail: hub.NewMessageID(),
+		Completion: "report", Worker: w.ID, Session: in.Spec.SessionOf(in.Dispatch), StartMail: hub.NewMessageID(),
 	}
 	input := s.resource("dispatch_input", "delivered", "agent", string(a.StartMail))
 	input.State = "queued"
@@ -168,7 +160,7 @@ func (s *Service) attachedTo(w hub.Worker, in hub.PeerStart, home hub.PeerID, ke
 		Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 		Stage: hub.StageInputDelivering, Server: hub.Server{Name: s.Name}, Setup: notApplicable, TimeoutMS: startTimeout(in.Spec).Milliseconds(),
 		Effects: []hub.Resource{input}, Residuals: []hub.Resource{}, Defaults: []hub.Default{}, NextCommands: inspectCommands(in.Dispatch),
-		Warnings: selfGraded(in), Worker: w.Name, Preamble: s.Agents.AttachedPreamble(in.Task, in.Dispatch, in.Checks),
+		Warnings: selfGraded(in), Worker: w.Name, Preamble: s.Agents.AttachedPreamble(in.Task, in.Dispatch, in.Checks, in.Spec.Wave),
 	}
 	return a
 }
@@ -189,14 +181,19 @@ func (s *Service) startMail(a hub.Attachment, in hub.PeerStart) hub.SessionStart
 			"--outcome", outcome, "--subject", outcome, "--body", "what was done, or why not",
 		}
 	}
-	return hub.SessionStart{
-		Action: hub.ActionStart, Session: a.Session, Dispatch: a.Dispatch, Task: a.Task, Run: a.Run, Title: in.Title, Prompt: in.Prompt,
+	out := hub.SessionStart{
+		Action: hub.ActionStart, Session: a.Session, Dispatch: a.Dispatch, Task: a.Task, Run: a.Run, Title: in.Title, Prompt: in.Background.Behind(in.Prompt),
+		WaveMark: a.Spec.Wave.Mark(), Background: in.Background,
 		Checks: in.Checks, Preamble: a.Receipt.Preamble, Attempt: max(in.Attempt, 1), RetryOf: in.RetryOf,
 		Commands: map[string][]string{
 			"done": report("succeeded"), "failed": report("failed"), "cancelled": report("cancelled"),
 			"status": {"wavehub", "send", "--type", "status", "--dispatch-id", string(a.Dispatch), "--subject", "short", "--body", "more"},
 		},
 	}
+	if out.Background != nil {
+		out.SpecBytes = len(in.Prompt)
+	}
+	return out
 }
 
 func (s *Service) beginAttached(tx store.Tx, r receipt.Request, in StartInput) (hub.Receipt, error) {
@@ -215,8 +212,12 @@ func (s *Service) beginAttached(tx store.Tx, r receipt.Request, in StartInput) (
 	if err != nil {
 		return hub.Receipt{}, err
 	}
+	background, err := s.backgroundOf(tx, t)
+	if err != nil {
+		return hub.Receipt{}, err
+	}
 	start := hub.PeerStart{
-		Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec, RetryOf: in.RetryOf, Attempt: n, Checks: t.Checks(),
+		Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec, RetryOf: in.RetryOf, Attempt: n, Checks: t.Checks(), Background: background,
 	}
 	a := s.attachedTo(w, start, "", r.Key)
 	_, err = dispatch.Begin(tx, dispatch.Attempt{

@@ -3,7 +3,6 @@ package work
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,13 +28,13 @@ type WorkerPresence struct {
 // Present notes that the worker lives and takes up those of its Dispatches that
 // it names; it returns those that have not ended.
 func (s *Service) Present(ctx context.Context, p hub.Principal, in WorkerPresence) (at hub.Micros, live []hub.DispatchID, err error) {
-	switch {
-	case len(in.Usage) > hub.MaxUsageBytes:
-		return 0, nil, &hub.Error{Code: hub.CodeTooLarge, Field: "usage", Message: "usage: at most 4 KiB are taken"}
-	case len(in.Dispatches) > MaxPresent:
+	if err := hub.CheckUsage(in.Usage); err != nil {
+		return 0, nil, err
+	}
+	if len(in.Dispatches) > MaxPresent {
 		return 0, nil, hub.Invalid("dispatches", "at most %d are taken", MaxPresent)
 	}
-	if live, err = dispatch.TakeUp(ctx, s.Store, p, in.Dispatches); err != nil {
+	if live, err = dispatch.TakeUp(ctx, s.Store, p, in.Dispatches, in.Usage); err != nil {
 		return 0, nil, err
 	}
 	now := time.Now()
@@ -93,9 +92,6 @@ func (s *Service) observeAttached(a hub.Attachment) (hub.Observation, error) {
 	}
 	if x, ok := s.workers.of(a.Worker); ok && a.TakenUp && !a.Capability.Ended() {
 		obs.LastReportAt = max(obs.LastReportAt, hub.MicrosOf(x.at))
-		if slices.Contains(x.Dispatches, a.Dispatch) {
-			obs.Usage = x.Usage
-		}
 	}
 	return obs, err
 }

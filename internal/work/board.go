@@ -18,6 +18,9 @@ type board struct {
 	now  func() instant
 	beat func(attempt) (beat, bool)
 	seen func(hub.WorkerID) (seen, bool)
+	// own is called, under mu, when what a home acts on has changed in the word on a
+	// Dispatch that this hub is the home of. It must not block.
+	own func(hub.DispatchID)
 
 	mu        sync.Mutex // guards the rest
 	awake     awake
@@ -62,9 +65,9 @@ type rearm struct {
 	again func()
 }
 
-func newBoard(beat func(attempt) (beat, bool), seen func(hub.WorkerID) (seen, bool)) *board {
+func newBoard(beat func(attempt) (beat, bool), seen func(hub.WorkerID) (seen, bool), own func(hub.DispatchID)) *board {
 	b := &board{
-		now: clock(), beat: beat, seen: seen, rows: map[attempt]*row{}, processes: map[hub.TerminalID]*process{}, workers: map[hub.WorkerID]*identity{},
+		now: clock(), beat: beat, seen: seen, own: own, rows: map[attempt]*row{}, processes: map[hub.TerminalID]*process{}, workers: map[hub.WorkerID]*identity{},
 		homes: map[hub.PeerID]*audience{}, timed: map[*row]struct{}{}, later: map[*row]struct{}{},
 	}
 	b.awake.last = b.now()
@@ -240,8 +243,12 @@ func (b *board) tell(x *row) {
 		x.output = now
 	}
 	delete(b.later, x)
+	before := x.word
 	x.word = word
 	b.announce(x)
+	if x.who.home == "" && word.Tells(before.OrUnsaid()) {
+		b.own(x.who.id)
+	}
 }
 
 func (b *board) signs(x *row) (s signs) {

@@ -48,11 +48,10 @@ func TestJudge(t *testing.T) {
 		"it lives":            {managed, signs{process: hub.Live, outputAt: 7}, hub.Presence{Process: hub.Live, LastOutputAt: 7, LastReportAt: 5, WaitingFor: "prompt", Usage: managed.usage}},
 		"it has exited":       {managed, signs{process: hub.Exited}, hub.Presence{Process: hub.Exited, LastReportAt: 5, WaitingFor: "none", Usage: managed.usage}},
 		"contact is lost":     {managed, signs{process: hub.Unverifiable, outputAt: 7}, hub.Presence{Process: hub.Unverifiable, LastOutputAt: 7, LastReportAt: 5, WaitingFor: "unknown", Usage: managed.usage}},
-		"it says so":          {managed, signs{process: hub.Live, beat: beat{Heartbeat{"permission", []byte(`{}`)}, 9}}, hub.Presence{Process: hub.Live, LastReportAt: 9, WaitingFor: "permission", Usage: []byte(`{}`)}},
+		"it says so":          {managed, signs{process: hub.Live, beat: beat{Heartbeat{"permission", []byte(`{}`)}, 9}}, hub.Presence{Process: hub.Live, LastReportAt: 9, WaitingFor: "permission", Usage: managed.usage}},
 		"its report is held":  {held, signs{process: hub.Live, beat: beat{Heartbeat{"none", nil}, 9}}, hub.Presence{Process: hub.Live, LastReportAt: 9, WaitingFor: "verification", Usage: managed.usage}},
 		"it was not taken up": {attached, signs{there: true, seen: seen{at: at}}, hub.Presence{Process: hub.Unverifiable, LastReportAt: 5, WaitingFor: "worker"}},
-		"it is there":         {begun, signs{there: true, seen: seen{WorkerPresence{[]hub.DispatchID{d}, []byte(`{}`)}, at}}, hub.Presence{Process: hub.Unverifiable, LastReportAt: 90, WaitingFor: "none", Usage: []byte(`{}`)}},
-		"usage of another":    {begun, signs{there: true, seen: seen{WorkerPresence{[]hub.DispatchID{"x"}, []byte(`{}`)}, at}}, hub.Presence{Process: hub.Unverifiable, LastReportAt: 90, WaitingFor: "none"}},
+		"it is there":         {begun, signs{there: true, seen: seen{at: at}}, hub.Presence{Process: hub.Unverifiable, LastReportAt: 90, WaitingFor: "none"}},
 		"it is not there":     {begun, signs{}, hub.Presence{Process: hub.Unverifiable, LastReportAt: 5, WaitingFor: "unknown"}},
 	} {
 		c.want.Dispatch = d
@@ -67,11 +66,12 @@ type stand struct {
 	*board
 	beats   beats
 	workers presences
+	said    []hub.DispatchID // of this hub's own, as it was published
 }
 
 func newStand() *stand {
 	s := &stand{}
-	s.board = newBoard(s.beats.of, s.workers.of)
+	s.board = newBoard(s.beats.of, s.workers.of, func(id hub.DispatchID) { s.said = append(s.said, id) })
 	return s
 }
 

@@ -49,8 +49,8 @@ func (b *board) audienceOf(home hub.PeerID) *audience {
 	return h
 }
 
-// announce notes that the word on a row has changed. This hub's own Dispatches
-// have nobody to be told.
+// announce notes that the word on a row has changed, for the peers that are told
+// of theirs.
 func (b *board) announce(x *row) {
 	if x.who.home == "" {
 		return

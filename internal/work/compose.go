@@ -22,7 +22,7 @@ func (s *Service) newAttachment(p place, in hub.PeerStart, home hub.PeerID, key 
 	}
 	return hub.Attachment{
 		Dispatch: in.Dispatch, Task: in.Task, Run: in.Run, Home: home, Request: key, Spec: in.Spec,
-		Capability: hub.CapActive, Session: sessionOf(in), Depth: in.Depth, Terminal: terminal, Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent, Checks: in.Checks,
+		Capability: hub.CapActive, Session: in.Spec.SessionOf(in.Dispatch), Depth: in.Depth, Terminal: terminal, Worktree: p.worktree.ID, Dir: p.dir, Completion: p.agent, Checks: in.Checks,
 		Agent: agent,
 		Receipt: hub.Receipt{
 			Run: in.Run, Task: in.Task, Dispatch: in.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
@@ -80,7 +80,7 @@ func missing(id hub.DispatchID, ok bool) error {
 
 // compose makes a worker's effects one after another. It returns the receipt
 // and what it proves: EvStarted, EvStartFailed or EvStartLost.
-func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt string) (hub.Receipt, hub.EventKind) {
+func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, what brief) (hub.Receipt, hub.EventKind) {
 	release, err := s.hands.take(ctx, attempt{a.Home, a.Dispatch})
 	if err != nil {
 		return s.failed(a, err), hub.EvStartFailed
@@ -92,7 +92,7 @@ func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt
 		if err := s.takeBaseline(budget, a); err != nil {
 			return s.failed(a, err), hub.EvStartFailed
 		}
-		return s.takeOver(budget, a, p, prompt)
+		return s.takeOver(budget, a, p, what)
 	}
 	if err := s.makeWorktree(budget, &a, p); err != nil {
 		s.afterFailure(ctx, &a, p)
@@ -113,7 +113,7 @@ func (s *Service) compose(ctx context.Context, a hub.Attachment, p place, prompt
 	if err := s.takeBaseline(budget, a); err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
-	plan, err := s.attach(budget, &a, prompt)
+	plan, err := s.attach(budget, &a, what)
 	if err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
@@ -173,7 +173,7 @@ func (s *Service) resource(kind, action, role, id string) hub.Resource {
 }
 
 // attach puts the worker's authority and input in place, ready to launch.
-func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) (Planned, error) {
+func (s *Service) attach(ctx context.Context, a *hub.Attachment, what brief) (Planned, error) {
 	if err := s.stage(ctx, a, hub.StageAuthority, nil); err != nil {
 		return Planned{}, err
 	}
@@ -186,11 +186,18 @@ func (s *Service) attach(ctx context.Context, a *hub.Attachment, prompt string) 
 	if err != nil {
 		return Planned{}, err
 	}
-	return s.Agents.Plan(Launch{
-		Agent: a.Spec.Agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: prompt,
-		Mode: a.Spec.Mode, Resume: a.Agent.Session.ID, Session: id.UUID(), Env: s.ownEnv(a.Terminal, file),
-		Checks: a.Checks, MayCoordinate: a.Spec.MayCoordinate,
-	})
+	l := s.briefing(*a, a.Spec.Agent, private, what)
+	l.Mode, l.Resume, l.Session, l.Env = a.Spec.Mode, a.Agent.Session.ID, id.UUID(), s.workerEnv(*a, file)
+	return s.Agents.Plan(l)
+}
+
+// workerEnv is ownEnv of a process that is made for a Dispatch.
+func (s *Service) workerEnv(a hub.Attachment, file string) map[string]string {
+	env := s.ownEnv(a.Terminal, file)
+	if w := a.Spec.Wave; w != nil {
+		env["WAVEHUB_WAVE_ID"], env["WAVEHUB_WAVE_TASK_ID"] = string(w.Wave), w.Token
+	}
+	return env
 }
 
 // launch starts the process; the supervisor's durable record is the proof that

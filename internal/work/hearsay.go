@@ -1,6 +1,9 @@
 package work
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,18 +53,45 @@ func (h *hearsay) of(peer hub.PeerID) *witness {
 }
 
 // Hear takes what a peer says of Dispatches that it runs for this hub: of one of
-// another peer it is never looked at. first says that it replaces all before.
+// another peer it is never looked at. first says that it replaces all before. What a
+// home acts on is published where it has changed.
 func (s *Service) Hear(peer hub.PeerID, words []hub.Presence, first bool) {
-	s.hearsay.mu.Lock()
-	defer s.hearsay.mu.Unlock()
-	w, now := s.hearsay.of(peer), hub.MicrosOf(time.Now())
+	for _, id := range s.hearsay.hear(peer, words, first) {
+		s.saidAnew(id)
+	}
+}
+
+// saidAnew publishes that the word on a Dispatch of which this hub is the home has
+// changed. It is a hint: a peer may give it of any Dispatch.
+func (s *Service) saidAnew(id hub.DispatchID) {
+	s.Bus.Publish(string(hub.TopicPresence), string(id))
+}
+
+// hear returns the Dispatches whose word tells something else now.
+func (h *hearsay) hear(peer hub.PeerID, words []hub.Presence, first bool) (changed []hub.DispatchID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w, now := h.of(peer), hub.MicrosOf(time.Now())
+	before := w.words
 	if first {
-		clear(w.words)
-		w.usage, w.current = 0, true
+		w.words, w.usage, w.current = map[hub.DispatchID]word{}, 0, true
 	}
 	for _, p := range words {
+		was := before[p.Dispatch].OrUnsaid()
 		w.hear(word{p, now})
+		if was.Tells(w.words[p.Dispatch].OrUnsaid()) {
+			changed = append(changed, p.Dispatch)
+		}
 	}
+	if !first {
+		return changed
+	}
+	for id, was := range before { // what it does not name any more
+		if _, named := w.words[id]; !named && was.Tells(hub.Presence{}.OrUnsaid()) {
+			changed = append(changed, id)
+		}
+	}
+	return changed
 }
 
 func (w *witness) hear(x word) {
@@ -85,13 +115,32 @@ func (s *Service) Vouched(peer hub.PeerID) {
 }
 
 // LinkChanged notes that the link to a peer has come up or gone down. What was
-// said before counts as of then, until the peer says it anew.
+// said before counts as of then, until the peer says it anew: that is published for
+// each Dispatch of which it has said something.
 func (s *Service) LinkChanged(peer hub.PeerID, up bool) {
-	s.hearsay.mu.Lock()
-	defer s.hearsay.mu.Unlock()
-	if w := s.hearsay.of(peer); w.linkAt == 0 || w.up != up {
-		w.up, w.linkAt, w.current = up, hub.MicrosOf(time.Now()), false
+	for _, id := range s.hearsay.linkChanged(peer, up) {
+		s.saidAnew(id)
 	}
+}
+
+func (h *hearsay) linkChanged(peer hub.PeerID, up bool) []hub.DispatchID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.of(peer)
+	if w.linkAt != 0 && w.up == up {
+		return nil
+	}
+	w.up, w.linkAt, w.current = up, hub.MicrosOf(time.Now()), false
+	return slices.Collect(maps.Keys(w.words))
+}
+
+// heardUsage is what the owner of another hub's Dispatch said last that it used.
+func (s *Service) heardUsage(d hub.Dispatch) json.RawMessage {
+	if d.Local() {
+		return nil
+	}
+	_, x, _ := s.hearsay.about(d.Server.PeerID, d.ID)
+	return x.Usage
 }
 
 // about is what is remembered of the link to a peer and of one Dispatch there: the

@@ -7,20 +7,22 @@ import (
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/signal"
 )
 
 // A home with one peer, which runs one Dispatch for it.
 type atHome struct {
 	*Service
-	up bool
-	d  hub.Dispatch
+	up  bool
+	d   hub.Dispatch
+	bus signal.Bus
 }
 
 const thatPeer = hub.PeerID("peer_that")
 
 func newAtHome() *atHome {
 	h := &atHome{d: hub.Dispatch{ID: hub.NewDispatchID(), State: hub.Ready, Server: hub.Server{PeerID: thatPeer, Name: "that"}}}
-	h.Service = New(Config{LinkUp: func(hub.PeerID) bool { return h.up }})
+	h.Service = New(Config{LinkUp: func(hub.PeerID) bool { return h.up }, Bus: &h.bus})
 	return h
 }
 

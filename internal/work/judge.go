@@ -2,7 +2,6 @@ package work
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -34,11 +33,8 @@ func liveRecord(a hub.Attachment, held bool) (record, bool, error) {
 	if a.Process != nil {
 		r.terminal = a.Process.Terminal
 	}
-	if a.Agent.Usage == nil {
-		return r, true, nil
-	}
-	raw, err := json.Marshal(a.Agent.Usage)
-	r.usage = raw
+	usage, err := a.Used()
+	r.usage = usage
 	return r, true, err
 }
 
@@ -71,9 +67,6 @@ func judge(d hub.DispatchID, r record, x signs) hub.Presence {
 	case p.Process == hub.Live && r.waiting != "":
 		p.WaitingFor = r.waiting
 	}
-	if x.beat.Usage != nil {
-		p.Usage = x.beat.Usage
-	}
 	return p
 }
 
@@ -88,9 +81,6 @@ func judgeAttached(p hub.Presence, r record, x signs) hub.Presence {
 	}
 	if !x.seen.at.IsZero() {
 		p.LastReportAt = max(p.LastReportAt, hub.MicrosOf(x.seen.at))
-		if slices.Contains(x.seen.Dispatches, p.Dispatch) && x.seen.Usage != nil {
-			p.Usage = x.seen.Usage
-		}
 	}
 	return p
 }

@@ -67,7 +67,7 @@ func (s *Service) addressed(home hub.Peer, in hub.PeerStart) error {
 		return hub.Invalid("dispatch_id", "the ids of the start are malformed")
 	}
 	_, err := in.Checks.Clean()
-	return errors.Join(asHome(home), in.Spec.Check(true), err)
+	return errors.Join(asHome(home), in.Spec.Check(true), in.Background.Check(), err)
 }
 
 // offered refuses a start that needs what either side does not offer now.
@@ -108,7 +108,7 @@ func (s *Service) StartFor(ctx context.Context, r receipt.Request, home hub.Peer
 		},
 		Begin: func(tx store.Tx) (hub.Receipt, error) { return s.beginFor(tx, r, home, in, p) },
 		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
-			return s.performOwn(ctx, home.ID, begun, p, in.Prompt, true)
+			return s.performOwn(ctx, home.ID, begun, p, brief{in.Prompt, in.Background}, true)
 		},
 		Observe: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
 			shown, err := s.ShowFor(ctx, home, begun.Dispatch)

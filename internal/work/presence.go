@@ -12,8 +12,8 @@ import (
 )
 
 // Heartbeat is a worker's own word that it lives. It is state, not mail (design
-// page 4.6): the last one counts, it is kept in memory, and nothing follows from
-// it but what worker show says.
+// page 4.6): the last one counts, it is kept in memory but for its usage, and
+// nothing follows from it but what worker show says.
 type Heartbeat struct {
 	WaitingFor string // prompt, permission, worker or none
 	Usage      json.RawMessage
@@ -22,8 +22,8 @@ type Heartbeat struct {
 // Heartbeat notes that the worker of a Dispatch lives. Only its own capability
 // may, and only while it has not ended.
 func (s *Service) Heartbeat(ctx context.Context, p hub.Principal, id hub.DispatchID, in Heartbeat) (at hub.Micros, err error) {
-	if len(in.Usage) > hub.MaxUsageBytes {
-		return 0, &hub.Error{Code: hub.CodeTooLarge, Field: "usage", Message: "usage: at most 4 KiB are taken"}
+	if err := hub.CheckUsage(in.Usage); err != nil {
+		return 0, err
 	}
 	if in.WaitingFor == "" {
 		in.WaitingFor = "none"
@@ -38,7 +38,10 @@ func (s *Service) Heartbeat(ctx context.Context, p hub.Principal, id hub.Dispatc
 	}
 	at = hub.MicrosOf(time.Now())
 	s.noteBeat(a, beat{in, at})
-	return at, nil
+	if len(in.Usage) > 0 && string(in.Usage) != a.Agent.Said { // what was paid for is not forgotten by a restart
+		err = s.Store.Update(ctx, store.Settle, func(tx store.Tx) error { return dispatch.Used(tx, p, id, in.Usage) })
+	}
+	return at, err
 }
 
 func (s *Service) noteBeat(a hub.Attachment, b beat) {
@@ -97,9 +100,6 @@ func (s *Service) present(a hub.Attachment, obs hub.Observation) hub.Observation
 	obs.LastReportAt = max(obs.LastReportAt, x.at)
 	if x.WaitingFor != "" {
 		obs.WaitingFor = x.WaitingFor
-	}
-	if x.Usage != nil {
-		obs.Usage = x.Usage
 	}
 	return obs
 }

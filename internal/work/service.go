@@ -101,6 +101,10 @@ type Launch struct {
 	// the worker may have workers of its own.
 	Checks        hub.Checks
 	MayCoordinate bool
+	// Wave is the task of a wave that it works at, nil for none; Background is what
+	// the Task depends on, nil for nothing.
+	Wave       *hub.WaveRef
+	Background *hub.Background
 }
 
 // Planned is what to start, and what to know of it: the sign that it is ready,
@@ -134,7 +138,7 @@ type Agents interface {
 	// Plan writes the prompt files and returns what to start.
 	Plan(Launch) (Planned, error)
 	// AttachedPreamble tells an attached worker how to report.
-	AttachedPreamble(hub.TaskID, hub.DispatchID, hub.Checks) string
+	AttachedPreamble(hub.TaskID, hub.DispatchID, hub.Checks, *hub.WaveRef) string
 	// Script writes the file of a command line and returns how the platform's
 	// shell runs it: with a worker's environment, but without its capability.
 	Script(Script) (hub.LaunchSpec, error)
@@ -235,8 +239,10 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Bus tells what has been committed.
+// Bus tells what has been committed, and what is only known in memory.
 type Bus interface {
+	// Publish leaves a hint for whoever waits; it never blocks.
+	Publish(topic, key string)
 	Subscribe(topic, key string) (woken <-chan struct{}, cancel func())
 	// Gather keeps the keys that are published until they are taken.
 	Gather(topic string) (woken <-chan struct{}, take func() []string, cancel func())
@@ -261,7 +267,7 @@ type Service struct {
 // New makes a Service; it starts nothing.
 func New(c Config) *Service {
 	s := &Service{Config: c, looked: make(chan struct{}, 1)}
-	s.board = newBoard(s.beats.of, s.workers.of)
+	s.board = newBoard(s.beats.of, s.workers.of, s.saidAnew)
 	return s
 }
 

@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
@@ -154,11 +153,8 @@ func known(a hub.Attachment) (hub.Observation, error) {
 		StartState: a.Receipt.State, FailedStage: a.Receipt.FailedStage, LastError: a.Receipt.LastError, Stage: a.Receipt.Stage,
 		ObservedAt: hub.MicrosOf(time.Now()), Session: a.Agent.Session.ID,
 	}
-	if a.Agent.Usage == nil {
-		return obs, nil
-	}
-	raw, err := json.Marshal(a.Agent.Usage)
-	obs.Usage = raw
+	usage, err := a.Used()
+	obs.Usage = usage
 	return obs, err
 }
 

@@ -80,10 +80,10 @@ func (s *Service) later(perform func(context.Context, hub.Receipt) (hub.Receipt,
 
 func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation[hub.Receipt] {
 	var p place
-	var prompt string
+	var what brief
 	return receipt.Operation[hub.Receipt]{
 		Prepare: func(ctx context.Context) (err error) {
-			if prompt, err = s.startableNow(ctx, in); err != nil {
+			if what, err = s.startableNow(ctx, in); err != nil {
 				return err
 			}
 			if p, err = s.resolve(ctx, in.Spec, nil); err != nil {
@@ -104,24 +104,27 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 			return s.beginLocal(tx, r, in, p)
 		},
 		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
-			return s.performOwn(ctx, "", begun, p, prompt, !in.NoWait)
+			return s.performOwn(ctx, "", begun, p, what, !in.NoWait)
 		},
 		Observe: s.observeStart,
 	}
 }
 
 // startableNow refuses early what Begin would refuse, before a probe or a look
-// at folders; Begin decides.
-func (s *Service) startableNow(ctx context.Context, in StartInput) (spec string, err error) {
+// at folders; Begin decides. It returns what the worker is handed.
+func (s *Service) startableNow(ctx context.Context, in StartInput) (what brief, err error) {
 	err = s.Store.View(ctx, func(rx store.Rx) error {
 		t, err := in.task(rx)
-		spec = t.Spec
 		if err := cmp.Or(err, run.Operates(rx, in.by, t.Run)); err != nil {
 			return err
 		}
-		return dispatch.Startable(rx, t, in.RetryOf)
+		if err := dispatch.Startable(rx, t, in.RetryOf); err != nil {
+			return err
+		}
+		what, err = s.briefOf(rx, t)
+		return err
 	})
-	return spec, err
+	return what, err
 }
 
 func (s *Service) beginLocal(tx store.Tx, r receipt.Request, in StartInput, p place) (hub.Receipt, error) {
@@ -216,12 +219,12 @@ func roomUnder(tx store.AttachmentReader, limit int, who string, counts func(hub
 
 // performOwn composes a worker on this hub, within the start's own budget.
 // answered says that a call returns the outcome.
-func (s *Service) performOwn(ctx context.Context, home hub.PeerID, begun hub.Receipt, p place, prompt string, answered bool) (hub.Receipt, error) {
+func (s *Service) performOwn(ctx context.Context, home hub.PeerID, begun hub.Receipt, p place, what brief, answered bool) (hub.Receipt, error) {
 	a, err := s.attachment(ctx, home, begun.Dispatch)
 	if err != nil {
 		return begun, err
 	}
-	r, ev := s.compose(ctx, a, p, prompt)
+	r, ev := s.compose(ctx, a, p, what)
 	r.Mutation = begun.Mutation
 	out, err := s.endOwn(ctx, home, r, ev, answered)
 	if ev == hub.EvStartLost {
@@ -257,7 +260,7 @@ func (s *Service) remoteStart(r receipt.Request, in StartInput) receipt.Operatio
 	var body hub.PeerStart
 	return receipt.Operation[hub.Receipt]{
 		Prepare: func(ctx context.Context) (err error) {
-			if body.Prompt, err = s.startableNow(ctx, in); err != nil {
+			if _, err = s.startableNow(ctx, in); err != nil {
 				return err
 			}
 			peer, err = s.probe(ctx, in, &body)
@@ -282,9 +285,13 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 		if err != nil {
 			return err
 		}
+		what, err := s.briefOf(rx, t)
+		if err != nil {
+			return err
+		}
 		of, err := rx.Run(t.Run)
 		*body = hub.PeerStart{
-			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: t.Spec, Spec: in.Spec, RetryOf: in.RetryOf,
+			Dispatch: hub.NewDispatchID(), Task: t.ID, Run: t.Run, Title: t.Title, Prompt: what.text, Background: what.background, Spec: in.Spec, RetryOf: in.RetryOf,
 			StoreID: peer.StoreID, Epoch: peer.StoreEpoch, Depth: of.Depth, Contract: hub.ContractFederation, Checks: t.Checks(),
 		}
 		if body.Features = body.Needs(); err == nil {
@@ -348,7 +355,7 @@ func (s *Service) beginRemote(tx store.Tx, r receipt.Request, in StartInput, pee
 		Run: body.Run, Task: body.Task, Dispatch: body.Dispatch, State: hub.StartStarting, DispatchState: hub.Starting,
 		Stage: hub.StageAttachRequested, Server: server, TimeoutMS: startTimeout(in.Spec).Milliseconds(), Setup: notApplicable,
 		Worker:  in.Spec.Worker,
-		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: in.defaults(nil), NextCommands: [][]string{}, Warnings: selfGraded(body),
+		Effects: []hub.Resource{}, Residuals: []hub.Resource{}, Defaults: in.defaults(nil), NextCommands: [][]string{}, Warnings: append(selfGraded(body), untold(peer, body)...),
 	}
 	_, err = dispatch.Begin(tx, dispatch.Attempt{
 		ID: body.Dispatch, Task: body.Task, RetryOf: in.RetryOf, Server: server,

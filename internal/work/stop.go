@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/dispatch"
@@ -30,16 +31,7 @@ func stopTimeout(ms int64) time.Duration {
 func (s *Service) Stop(ctx context.Context, r receipt.Request, in StopInput) (hub.StopResult, error) {
 	return receipt.Long(ctx, s.Gate, r, receipt.Operation[hub.StopResult]{
 		Class: store.Settle,
-		Begin: func(tx store.Tx) (hub.StopResult, error) {
-			if err := operates(tx, r.Principal, in.Dispatch); err != nil {
-				return hub.StopResult{}, err
-			}
-			if err := stoppable(tx, in.Dispatch); err != nil {
-				return hub.StopResult{}, err
-			}
-			d, already, err := dispatch.Fence(tx, in.Dispatch, hub.FenceItem{Request: r.Key, GraceMS: in.GraceMS})
-			return stopResult(d, already), err
-		},
+		Begin: fencing(r, in),
 		Perform: func(ctx context.Context, begun hub.StopResult) (hub.StopResult, error) {
 			return s.performStop(ctx, r.Key, in, begun)
 		},
@@ -53,6 +45,28 @@ func (s *Service) Stop(ctx context.Context, r receipt.Request, in StopInput) (hu
 			return begun
 		},
 	})
+}
+
+// BeginStop commits the fence of a stop, and that it has begun, with the caller's
+// transaction: from then on the Dispatch's reports change nothing. Stop with the
+// same request carries it out, as often as it is called and also after a crash; a
+// BeginStop that comes again changes nothing.
+func (s *Service) BeginStop(tx store.Tx, r receipt.Request, in StopInput) (hub.StopResult, error) {
+	return receipt.BeginInTx(tx, r, fencing(r, in))
+}
+
+// fencing is how a stop begins.
+func fencing(r receipt.Request, in StopInput) func(store.Tx) (hub.StopResult, error) {
+	return func(tx store.Tx) (hub.StopResult, error) {
+		if err := operates(tx, r.Principal, in.Dispatch); err != nil {
+			return hub.StopResult{}, err
+		}
+		if err := stoppable(tx, in.Dispatch); err != nil {
+			return hub.StopResult{}, err
+		}
+		d, already, err := dispatch.Fence(tx, in.Dispatch, hub.FenceItem{Request: r.Key, GraceMS: in.GraceMS})
+		return stopResult(d, already), err
+	}
 }
 
 // stoppable refuses, before the fence, a stop that the owner cannot understand.
@@ -163,7 +177,7 @@ func (s *Service) carryOut(ctx context.Context, a hub.Attachment, key hub.Reques
 		return hub.StopEvidence{}, err
 	}
 	if a.Fenced {
-		return doneBefore(a, key), nil
+		return doneBefore(a, key)
 	}
 	w, held, err := s.heldSetup(ctx, a)
 	if err == nil && held {
@@ -179,18 +193,32 @@ func (s *Service) carryOut(ctx context.Context, a hub.Attachment, key hub.Reques
 	err = s.Store.Update(context.WithoutCancel(ctx), store.Settle, func(tx store.Tx) error {
 		return dispatch.Stopped(tx, a.Home, a.Dispatch, ev)
 	})
+	if err != nil {
+		return ev, err
+	}
 	ev.Residuals = a.Receipt.Effects
+	ev.Usage, err = s.usedBy(ctx, a)
 	return ev, err
+}
+
+// usedBy is what the worker of an attachment has used by now.
+func (s *Service) usedBy(ctx context.Context, a hub.Attachment) (json.RawMessage, error) {
+	a, err := s.attachment(context.WithoutCancel(ctx), a.Home, a.Dispatch)
+	if err != nil {
+		return nil, err
+	}
+	return a.Used()
 }
 
 // doneBefore is the evidence of a stop that was carried out. Another request than
 // that has ended nothing.
-func doneBefore(a hub.Attachment, key hub.RequestID) hub.StopEvidence {
-	ev := hub.StopEvidence{Proved: true, Action: hub.ActionNone, Residuals: a.Receipt.Effects}
+func doneBefore(a hub.Attachment, key hub.RequestID) (hub.StopEvidence, error) {
+	usage, err := a.Used()
+	ev := hub.StopEvidence{Usage: usage, Proved: true, Action: hub.ActionNone, Residuals: a.Receipt.Effects}
 	if f := a.Fence; f != nil && f.Request == key && f.Action != "" {
 		ev.Action, ev.ExitCode = f.Action, f.ExitCode
 	}
-	return ev
+	return ev, err
 }
 
 // end stops the process of an attachment, if it has or may have one.
@@ -280,6 +308,9 @@ func (s *Service) Abandon(ctx context.Context, r receipt.Request, id hub.Dispatc
 		}
 		d, already, err := dispatch.Abandon(tx, id)
 		if err != nil {
+			return hub.StopResult{}, err
+		}
+		if d, err = dispatch.Reckon(tx, d, s.heardUsage(d)); err != nil {
 			return hub.StopResult{}, err
 		}
 		out := stopResult(d, already)

@@ -18,8 +18,9 @@ type TerminalDispatch struct {
 	DryRun    bool // check everything, change nothing
 	Quiet     bool
 	TimeoutMS int64
-	// LivenessSecs is as in hub.StartSpec.
+	// LivenessSecs and Wave are as in hub.StartSpec.
 	LivenessSecs int64
+	Wave         *hub.WaveRef
 }
 
 // DispatchTerminal attaches the Task to an existing terminal: ready once the
@@ -30,6 +31,9 @@ func (s *Service) DispatchTerminal(ctx context.Context, r receipt.Request, in Te
 		return hub.Receipt{}, hub.Invalid("timeout_ms", "must be 0 to %d", MaxWaitTime.Milliseconds())
 	}
 	if err := (hub.StartSpec{LivenessSecs: in.LivenessSecs}).CheckLiveness(); err != nil {
+		return hub.Receipt{}, err
+	}
+	if err := in.Wave.Check(); err != nil {
 		return hub.Receipt{}, err
 	}
 	if in.DryRun {
@@ -44,11 +48,11 @@ func (s *Service) DispatchTerminal(ctx context.Context, r receipt.Request, in Te
 
 func (s *Service) dispatchTo(r receipt.Request, in TerminalDispatch) receipt.Operation[hub.Receipt] {
 	var p place
-	var prompt string
+	var what brief
 	return receipt.Operation[hub.Receipt]{
 		Class: store.New, Unknown: openStart, Open: left, Observe: s.observeStart,
 		Prepare: func(ctx context.Context) (err error) {
-			p, prompt, err = s.attachable(ctx, in)
+			p, what, err = s.attachable(ctx, in)
 			return err
 		},
 		Begin: func(tx store.Tx) (hub.Receipt, error) {
@@ -58,25 +62,25 @@ func (s *Service) dispatchTo(r receipt.Request, in TerminalDispatch) receipt.Ope
 			return s.beginLocal(tx, r, StartInput{Task: in.Task, Spec: p.spec, RetryOf: in.RetryOf, Quiet: in.Quiet}, p)
 		},
 		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
-			return s.performOwn(ctx, "", begun, p, prompt, true)
+			return s.performOwn(ctx, "", begun, p, what, true)
 		},
 	}
 }
 
 // attachable checks without any effect that the Task may be started and that
 // the terminal may be used for it.
-func (s *Service) attachable(ctx context.Context, in TerminalDispatch) (p place, prompt string, err error) {
-	if prompt, err = s.startableNow(ctx, StartInput{Task: in.Task, RetryOf: in.RetryOf}); err != nil {
-		return p, "", err
+func (s *Service) attachable(ctx context.Context, in TerminalDispatch) (p place, what brief, err error) {
+	if what, err = s.startableNow(ctx, StartInput{Task: in.Task, RetryOf: in.RetryOf}); err != nil {
+		return p, what, err
 	}
 	if p, err = s.placeOf(ctx, in); err != nil {
-		return p, "", err
+		return p, what, err
 	}
 	st, err := s.proven(ctx, p.terminal)
 	if err == nil && in.Inject && st.Activity() != hub.ActivityIdle {
 		err = notIdle(p.terminal, st)
 	}
-	return p, prompt, err
+	return p, what, err
 }
 
 // notIdle refuses to type into what does not say that it waits for a prompt.
@@ -97,7 +101,7 @@ func (s *Service) placeOf(ctx context.Context, in TerminalDispatch) (p place, er
 			return err
 		}
 		p = place{
-			spec:     hub.StartSpec{Worktree: "path:" + t.Dir, Terminal: t.ID, TimeoutMS: in.TimeoutMS, LivenessSecs: in.LivenessSecs},
+			spec:     hub.StartSpec{Worktree: "path:" + t.Dir, Terminal: t.ID, TimeoutMS: in.TimeoutMS, LivenessSecs: in.LivenessSecs, Wave: in.Wave},
 			worktree: hub.Worktree{ID: t.Worktree}, dir: t.Dir, agent: "report", setup: notApplicable, terminal: t, silent: !in.Inject,
 		}
 		if t.Worktree != "" {
@@ -112,14 +116,14 @@ func (s *Service) placeOf(ctx context.Context, in TerminalDispatch) (p place, er
 // rehearse is the receipt of a dry run: what would be attached to, and what its
 // worker would be told.
 func (s *Service) rehearse(ctx context.Context, in TerminalDispatch) (hub.Receipt, error) {
-	p, prompt, err := s.attachable(ctx, in)
+	p, what, err := s.attachable(ctx, in)
 	if err != nil {
 		return hub.Receipt{}, err
 	}
 	a := s.newAttachment(p, hub.PeerStart{Task: in.Task, Spec: p.spec}, "", "")
 	a.Receipt.Effects, a.Receipt.Warnings = s.reused(a, p), []string{"a dry run: nothing was changed"}
 	a.Receipt.Dispatch, a.Receipt.DryRun = "", true
-	a.Receipt.Preamble = s.Console.Preamble(s.briefing(a, p.terminal.Agent, "", prompt))
+	a.Receipt.Preamble = s.Console.Preamble(s.briefing(a, p.terminal.Agent, "", what))
 	return a.Receipt, nil
 }
 
@@ -127,17 +131,20 @@ func (s *Service) rehearse(ctx context.Context, in TerminalDispatch) (hub.Receip
 // stored for as long as the receipt, and is not stored in it.
 func (s *Service) withPreamble(ctx context.Context, r hub.Receipt) (hub.Receipt, error) {
 	var a hub.Attachment
-	var t hub.Task
+	var what brief
 	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
 		var ok bool
 		if a, ok, err = rx.Attachment("", r.Dispatch); err != nil || !ok {
 			return err
 		}
-		t, err = rx.Task(a.Task)
+		t, err := rx.Task(a.Task)
+		if err == nil {
+			what, err = s.briefOf(rx, t)
+		}
 		return err
 	})
 	if err == nil && a.Dispatch != "" {
-		r.Preamble = s.Console.Preamble(s.briefing(a, "", "", t.Spec))
+		r.Preamble = s.Console.Preamble(s.briefing(a, "", "", what))
 	}
 	return r, err
 }

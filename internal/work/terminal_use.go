@@ -154,8 +154,8 @@ func release(tx store.Tx, t hub.Terminal) error {
 
 // takeOver gives an existing terminal's agent its Task: authority first, then
 // the prompt, typed once. Nothing is typed again, whatever becomes of it.
-func (s *Service) takeOver(ctx context.Context, a hub.Attachment, p place, prompt string) (hub.Receipt, hub.EventKind) {
-	l, err := s.empower(ctx, &a, p, prompt)
+func (s *Service) takeOver(ctx context.Context, a hub.Attachment, p place, what brief) (hub.Receipt, hub.EventKind) {
+	l, err := s.empower(ctx, &a, p, what)
 	if err != nil {
 		return s.failed(a, err), hub.EvStartFailed
 	}
@@ -190,7 +190,7 @@ func (s *Service) takeOver(ctx context.Context, a hub.Attachment, p place, promp
 }
 
 // empower writes the capability to where the terminal's process finds it.
-func (s *Service) empower(ctx context.Context, a *hub.Attachment, p place, prompt string) (Launch, error) {
+func (s *Service) empower(ctx context.Context, a *hub.Attachment, p place, what brief) (Launch, error) {
 	if err := s.stage(ctx, a, hub.StageAuthority, func(a *hub.Attachment) { a.Receipt.Effects = s.reused(*a, p) }); err != nil {
 		return Launch{}, err
 	}
@@ -202,14 +202,14 @@ func (s *Service) empower(ctx context.Context, a *hub.Attachment, p place, promp
 	if _, err := s.Authority.WriteFile(*a, token); err != nil {
 		return Launch{}, err
 	}
-	return s.briefing(*a, p.terminal.Agent, private, prompt), nil
+	return s.briefing(*a, p.terminal.Agent, private, what), nil
 }
 
-// briefing is what the agent of a terminal is told of its attempt.
-func (s *Service) briefing(a hub.Attachment, agent, private, prompt string) Launch {
+// briefing is what an agent is told of its attempt.
+func (s *Service) briefing(a hub.Attachment, agent, private string, what brief) Launch {
 	return Launch{
-		Agent: agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: prompt,
-		Checks: a.Checks, MayCoordinate: a.Spec.MayCoordinate,
+		Agent: agent, Terminal: a.Terminal, Dispatch: a.Dispatch, Task: a.Task, Dir: a.Dir, Private: private, Prompt: what.text,
+		Checks: a.Checks, MayCoordinate: a.Spec.MayCoordinate, Wave: a.Spec.Wave, Background: what.background,
 	}
 }
 

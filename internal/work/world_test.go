@@ -400,7 +400,7 @@ func (launchers) Setup(l work.SetupLaunch) (hub.LaunchSpec, error) {
 	return hub.LaunchSpec{Terminal: l.Terminal, Argv: []string{"/bin/sh", "setup"}, Dir: l.Dir}, nil
 }
 
-func (launchers) AttachedPreamble(_ hub.TaskID, id hub.DispatchID, _ hub.Checks) string {
+func (launchers) AttachedPreamble(_ hub.TaskID, id hub.DispatchID, _ hub.Checks, _ *hub.WaveRef) string {
 	return "how to report " + string(id)
 }
 
