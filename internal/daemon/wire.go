@@ -192,7 +192,7 @@ func (x *hubParts) wireWork(context.Context) error {
 		Name: x.cfg.Name, Bin: bin, Workers: x.cfg.Limits.Workers, PerAgent: x.cfg.Limits.PerAgent, StoreID: x.storeID, Epoch: x.epoch, Log: x.log,
 		VerifyTimeout: x.cfg.VerifyTimeout, FoldCase: runtime.GOOS == "windows" || runtime.GOOS == "darwin",
 	})
-	x.waves = wave.New(wave.Config{Store: x.store, Work: x.work, Bus: x.bus, Spawn: x.jobs.Go, LivenessSecs: int64(x.cfg.WaveLivenessSecs), Log: x.log})
+	x.waves = wave.New(wave.Config{Store: x.store, Work: x.work, Bus: x.bus, Spawn: x.jobs.Go, LivenessSecs: int64(x.cfg.WaveLivenessSecs), Clock: hostClock(x.log), Log: x.log})
 	return nil
 }
 

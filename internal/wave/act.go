@@ -31,6 +31,9 @@ func (l *loop) act(d decision) {
 	for _, i := range d.stops {
 		l.stop(i)
 	}
+	for _, i := range d.repeats {
+		l.repeat(i)
+	}
 	for _, i := range d.starts {
 		t := &l.tasks[i]
 		call, err := l.starting(t.WaveRow)
@@ -43,6 +46,20 @@ func (l *loop) act(d decision) {
 			l.poke(func() { l.came = append(l.came, landed{i, err}); l.dirty[t.Task] = struct{}{} })
 		})
 	}
+}
+
+// repeat makes the request of a start again whose outcome is unknown: a peer that
+// never got it gets the same bytes, anybody else is only asked.
+func (l *loop) repeat(i int) {
+	t := &l.tasks[i]
+	id, task := t.Dispatch.ID, t.Task
+	t.asking = l.s.Config.Spawn(func(ctx context.Context) {
+		err := l.s.Work.RepeatStart(ctx, id)
+		if err != nil && ctx.Err() == nil {
+			l.s.Log.Warn("asking what became of a start", "wave", l.id, "dispatch_id", id, "error", err)
+		}
+		l.poke(func() { l.asked = append(l.asked, i); l.dirty[task] = struct{}{} })
+	})
 }
 
 // stop asks the owner of a fenced Dispatch, once in the life of this loop: after
@@ -226,6 +243,7 @@ func (l *loop) release(up map[hub.PeerID]struct{}) {
 		}
 		if _, ok := up[t.Dispatch.Server.PeerID]; ok && !t.Dispatch.State.Final() {
 			delete(l.ended, i) // an owner that was away is asked again
+			t.hold = hold{}
 		}
 	}
 }

@@ -33,6 +33,7 @@ type task struct {
 	lost     bool     // its owner says so over a live link
 	idle     bool     // no output and no report for longer than the policy's time
 	flying   bool     // a start is on its way
+	asking   bool     // a start whose outcome is unknown is being repeated
 	refused  hub.Code // why its start can never be
 	hold     hold     // its own start is tried again later
 }
@@ -50,6 +51,7 @@ type decision struct {
 	final   hub.WaveStatus // the wave has come to its end
 	starts  []int
 	stops   []int    // fenced, with a worker that is to be ended
+	repeats []int    // starts whose outcome is unknown: the request is made again
 	waits   []string // by index: what each task waits for
 }
 
@@ -343,10 +345,14 @@ func taskState(s hub.WaveStatus) hub.TaskState {
 	return hub.TaskCancelled
 }
 
-// pursue finds the workers that were fenced and have not come to an end.
+// pursue finds the workers that were fenced and have not come to an end, and the
+// starts of which nobody knows what became.
 func (s *step) pursue() {
 	for i := range s.tasks {
 		t := &s.tasks[i]
+		if begun(t.WaveRow) && t.Dispatch.State == hub.StartUnknown && !t.asking && t.hold.until <= s.now {
+			s.repeats = append(s.repeats, i)
+		}
 		if t.EndedAs != "" && t.Dispatch != nil && t.Noted == t.Dispatch.ID && (t.Dispatch.State == hub.Stopping || t.Dispatch.State == hub.StopUnknown) {
 			s.stops = append(s.stops, i)
 		}

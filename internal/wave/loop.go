@@ -33,6 +33,7 @@ type loop struct {
 	stale  bool // everything is to be read anew
 	linkUp map[hub.PeerID]struct{}
 	came   []landed       // what start calls came to
+	asked  []int          // whose start was repeated
 	waits  map[int]string // what each task waits for
 	woken  chan struct{}
 }
@@ -140,17 +141,21 @@ func (l *loop) view() *view {
 // refresh reads what has changed since it was read last, and what the owners say.
 func (l *loop) refresh(ctx context.Context) error {
 	l.mu.Lock()
-	all, dirty, came, up := l.stale, l.dirty, l.came, l.linkUp
-	l.stale, l.dirty, l.came, l.linkUp = false, map[hub.TaskID]struct{}{}, nil, map[hub.PeerID]struct{}{}
+	all, dirty, came, asked, up := l.stale, l.dirty, l.came, l.asked, l.linkUp
+	l.stale, l.dirty, l.came, l.asked, l.linkUp = false, map[hub.TaskID]struct{}{}, nil, nil, map[hub.PeerID]struct{}{}
 	l.mu.Unlock()
 	l.clock.look(l.s.clock())
 	err := l.read(ctx, all || l.shape == nil || l.clock.now-l.clock.read > rereadEvery, dirty)
 	if err != nil {
-		l.poke(func() { l.stale, l.came = true, append(came, l.came...) })
+		l.poke(func() { l.stale, l.came, l.asked = true, append(came, l.came...), append(asked, l.asked...) })
 		return err
 	}
 	for _, c := range came {
 		l.land(c)
+	}
+	for _, i := range asked {
+		t := &l.tasks[i]
+		t.asking, t.hold = false, hold{waitUnknown, l.later("start of "+t.Entry.Token, 0)}
 	}
 	if len(up) > 0 {
 		l.release(up)
