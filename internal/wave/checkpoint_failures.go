@@ -27,9 +27,9 @@ func (p *view) failures(level int) file {
 		return f
 	}
 	f.iteration = p.wave.Iteration
-	f.data = encodeFile(failuresFile{
+	f.holds(failuresFile{
 		fileHead: p.head, Level: level, Iteration: f.iteration, Tasks: p.told(failed), Blocked: p.blocked(level, failed),
-	}, " ")
+	})
 	return f
 }
 
@@ -129,10 +129,10 @@ func (p *view) marker() file {
 			failed = append(failed, i)
 		}
 	}
-	f.data = encodeFile(markerFile{
+	f.holds(markerFile{
 		fileHead: p.head, Status: p.wave.Status, Current: p.current, Total: len(p.levels), Iteration: p.wave.Iteration,
 		MaxIterations: p.wave.Policy.MaxIterations, Failed: p.told(failed),
 		Remaining: p.tokens(func(i int) bool { return p.standings[i].status != hub.WaveCompleted }),
-	}, " ")
+	})
 	return f
 }

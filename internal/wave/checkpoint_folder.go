@@ -32,7 +32,8 @@ type projector struct {
 type lying struct {
 	there     bool
 	sum       [sha256.Size]byte
-	iteration int // of a failures.json, 0 if it says none
+	iteration int               // of a failures.json, 0 if it says none
+	key       [sha256.Size]byte // of the file that it was found to be
 }
 
 func newProjector(files Files, root string) *projector {
@@ -77,7 +78,7 @@ func (p *projector) claim(graph file) error {
 		return fmt.Errorf("%s: %w", p.at(graph.path), err)
 	}
 	var lies, own fileHead
-	if err := json.Unmarshal(graph.data, &own); err != nil {
+	if err := json.Unmarshal(graph.data(), &own); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, &lies); err != nil || lies.Format != own.Format || lies.Mark != own.Mark {
@@ -92,13 +93,18 @@ func (p *projector) at(name string) string { return filepath.Join(p.root, filepa
 // write makes a file what it has to contain. A failures.json of a former iteration
 // gives way.
 func (p *projector) write(f file) error {
-	if f.data == nil {
+	if f.data == nil || f.key != [sha256.Size]byte{} && p.lies[f.path].key == f.key {
 		return nil
 	}
-	lies, err := p.look(f, int64(len(f.data)))
-	want := lying{there: true, sum: sha256.Sum256(f.data), iteration: f.iteration}
-	if err != nil || lies == want {
+	data := f.data()
+	lies, err := p.look(f, int64(len(data)))
+	if err != nil {
 		return err
+	}
+	want := lying{there: true, sum: sha256.Sum256(data), iteration: f.iteration, key: f.key}
+	if lies.there && lies.sum == want.sum {
+		p.lies[f.path] = want
+		return nil
 	}
 	if f.isFailures() && lies.there && lies.iteration != f.iteration {
 		if err := p.retire(f, lies); err != nil {
@@ -106,7 +112,7 @@ func (p *projector) write(f file) error {
 		}
 	}
 	p.forget(f.path)
-	if err := p.files.Write(p.at(f.path), f.data); err != nil {
+	if err := p.files.Write(p.at(f.path), data); err != nil {
 		return err
 	}
 	p.settled[path.Dir(f.path)], p.lies[f.path] = true, want

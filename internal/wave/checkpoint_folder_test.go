@@ -214,14 +214,14 @@ func TestChangedAndLostFilesComeBack(t *testing.T) {
 		}
 		for _, damage := range []func() error{
 			func() error { return os.Remove(name) },
-			func() error { return os.WriteFile(name, append(f.data, "more"...), 0o600) },
-			func() error { return os.WriteFile(name, f.data[1:], 0o600) },
+			func() error { return os.WriteFile(name, append(f.data(), "more"...), 0o600) },
+			func() error { return os.WriteFile(name, f.data()[1:], 0o600) },
 		} {
 			if err := damage(); err != nil {
 				t.Fatal(err)
 			}
 			mustKeep(t, newProjector(disk{}, dir), x.files())
-			if got, err := os.ReadFile(name); err != nil || string(got) != string(f.data) {
+			if got, err := os.ReadFile(name); err != nil || string(got) != string(f.data()) {
 				t.Errorf("%s is %q, %v", f.path, got, err)
 			}
 		}

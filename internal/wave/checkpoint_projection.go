@@ -1,6 +1,8 @@
 package wave
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -8,8 +10,11 @@ import (
 
 // file is what a file of a wave's folder has to contain.
 type file struct {
-	path string // below the folder, with slashes
-	data []byte // nil: there must be none
+	path string        // below the folder, with slashes
+	data func() []byte // nil: there must be none
+	// key is worth the data's own sum, but costs less: files of one path and key have
+	// the same data. The zero value says nothing.
+	key [sha256.Size]byte
 	// level is that of a done.json and failures.json, else 0; iteration that of a
 	// failures.json. One of another iteration is kept under another name.
 	level, iteration int
@@ -21,20 +26,22 @@ func (f file) isFailures() bool { return f.level > 0 && f.path == failuresName(f
 // isDone says that a file shows that its level is done.
 func (f file) isDone() bool { return f.level > 0 && f.path == doneName(f.level) }
 
+func (f *file) holds(v any) { f.data = func() []byte { return encodeFile(v, " ") } }
+
 // projection is all files of the folder of a wave in its present state. They are
 // to be written in their order, then what must not be there is to go: what a file
 // speaks of is there before it and goes after it, and state.json speaks of all.
 // Equal states make equal bytes. rows are all tasks as declared, orders those of
-// the wave; statuses tells what a task comes to.
-func projection(w hub.Wave, rows []hub.WaveRow, orders []hub.WaveOrder, statuses func(hub.WaveRow) standing) []file {
+// the wave; statuses tells what a task comes to. former saves work where the graph
+// has not changed since.
+func projection(w hub.Wave, rows []hub.WaveRow, orders []hub.WaveOrder, former *graphMemo, statuses func(hub.WaveRow) standing) []file {
 	p := viewOf(w, rows, statuses)
-	body := p.graph(orders)
-	p.head = headOf(w, graphSum(body))
-	files := []file{{path: graphName, data: encodeFile(p.graphFile(body), " ")}}
+	p.head = headOf(w, former.sum(p, orders))
+	files := []file{p.graphFile(orders)}
 	for i := range p.levels {
 		files = append(files, p.done(i+1), p.failures(i+1))
 	}
-	return append(files, p.marker(), file{path: stateName, data: encodeFile(p.state(), " ")})
+	return append(files, p.marker(), p.state())
 }
 
 // view is a wave at one moment. levels are the indexes of its tasks by level.
@@ -58,7 +65,9 @@ func viewOf(w hub.Wave, rows []hub.WaveRow, statuses func(hub.WaveRow) standing)
 	for i, level := range p.levels {
 		p.doneThere[i] = !slices.ContainsFunc(level, func(i int) bool { return p.standings[i].status != hub.WaveCompleted })
 	}
-	p.current = slices.Index(append(p.doneThere, false), false) + 1
+	if p.current = slices.Index(p.doneThere, false) + 1; p.current == 0 {
+		p.current = len(p.levels) + 1
+	}
 	return p
 }
 
@@ -73,52 +82,39 @@ func levelsOf(rows []hub.WaveRow) [][]int {
 	return levels
 }
 
-func (p *view) graph(orders []hub.WaveOrder) graphBody {
-	body := graphBody{Policy: p.wave.Policy, Tasks: make([]hub.WaveEntry, len(p.rows)), Levels: []hub.PlanLevel{}, Orders: make([]fileOrder, len(orders))}
-	for i, r := range p.rows {
-		body.Tasks[i] = r.Entry
-	}
-	for i, level := range p.levels {
-		body.Levels = append(body.Levels, p.subWaves(i+1, level)...)
-	}
-	for i, o := range orders {
-		body.Orders[i] = fileOrder{p.rows[o.First].Entry.Token, p.rows[o.Second].Entry.Token, o.Path}
-	}
-	return body
-}
-
-// subWaves divides a level as it was planned.
-func (p *view) subWaves(level int, tasks []int) []hub.PlanLevel {
-	var out []hub.PlanLevel
-	sorted := slices.Clone(tasks)
-	slices.SortStableFunc(sorted, func(a, b int) int { return p.rows[a].Sub - p.rows[b].Sub })
-	for _, i := range sorted {
-		label := hub.SubLabel(p.rows[i].Sub)
-		if len(out) == 0 || out[len(out)-1].Sub != label {
-			out = append(out, hub.PlanLevel{Wave: level, Sub: label})
-		}
-		last := &out[len(out)-1]
-		last.Tasks = append(last.Tasks, p.rows[i].Entry.Token)
-	}
-	return out
-}
-
-func (p *view) graphFile(body graphBody) graphFile {
-	return graphFile{fileHead: p.head, TasksSum: tasksSum(body.Tasks), Run: p.wave.Run, Goal: p.wave.Goal, graphBody: body}
-}
-
+// done is the done.json of a level.
 func (p *view) done(level int) file {
 	f := file{path: doneName(level), level: level}
-	if !p.doneThere[level-1] {
-		return f
+	if p.doneThere[level-1] {
+		f.key = p.evidenceKey(level)
+		f.data = func() []byte { return encodeFile(p.doneFile(level), " ") }
 	}
+	return f
+}
+
+func (p *view) doneFile(level int) doneFile {
 	d := doneFile{fileHead: p.head, Level: level}
 	for _, i := range p.levels[level-1] {
 		e := evidenceOf(p.rows[i])
 		d.Tasks, d.CompletedAt = append(d.Tasks, e), max(d.CompletedAt, e.CompletedAt)
 	}
-	f.data = encodeFile(d, " ")
-	return f
+	return d
+}
+
+// evidenceKey covers what evidence is made of: a Dispatch is what its version says,
+// and the result of a completed Task does not change without it.
+func (p *view) evidenceKey(level int) (key [sha256.Size]byte) {
+	h := sha256.New()
+	fmt.Fprintln(h, p.head)
+	for _, i := range p.levels[level-1] {
+		r := p.rows[i]
+		fmt.Fprintln(h, r.Entry.Token, r.Task, r.Attempts, r.CompletedAt, len(r.Result), len(r.ResultData))
+		if d := r.Dispatch; d != nil {
+			fmt.Fprintln(h, d.ID, d.State, d.Version)
+		}
+	}
+	h.Sum(key[:0])
+	return key
 }
 
 // updatedAt is when what state.json says came about, as far as the store knows.
@@ -135,7 +131,7 @@ func (p *view) updatedAt() hub.Micros {
 	return at
 }
 
-func (p *view) state() stateFile {
+func (p *view) state() file {
 	s := stateFile{
 		fileHead: p.head, Run: p.wave.Run, Goal: p.wave.Goal, Status: p.wave.Status, Current: p.current, Total: len(p.levels),
 		Iteration: p.wave.Iteration, MaxIterations: p.wave.Policy.MaxIterations, UpdatedAt: p.updatedAt(),
@@ -143,5 +139,7 @@ func (p *view) state() stateFile {
 	if p.wave.Ending != nil {
 		s.Reason = p.wave.Ending.Reason
 	}
-	return s
+	f := file{path: stateName}
+	f.holds(s)
+	return f
 }

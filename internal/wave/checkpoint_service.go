@@ -21,7 +21,8 @@ type checkpoint struct {
 	*projector
 	orders   []hub.WaveOrder // they never change once a wave runs
 	read     bool            // orders are there
-	failures map[hub.DispatchID]int
+	graph    graphMemo
+	failures map[hub.DispatchID]int // attempts that failed, up to this one
 }
 
 // checkpoint writes what the folder of w lacks of its present state: rows are all
@@ -36,7 +37,7 @@ func (s *Service) checkpoint(ctx context.Context, w hub.Wave, rows []hub.WaveRow
 	if err := c.prepare(ctx, s.Store, w, rows); err != nil {
 		return 0, err
 	}
-	files := projection(w, rows, c.orders, func(r hub.WaveRow) standing { return standingOf(w, r, c.failed(r)) })
+	files := projection(w, rows, c.orders, &c.graph, func(r hub.WaveRow) standing { return standingOf(w, r, c.failed(r)) })
 	through, err := c.keep(ctx, files)
 	if err == nil && w.Status.Final() {
 		s.checkpoints.forget(w.UID)

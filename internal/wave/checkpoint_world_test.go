@@ -70,7 +70,9 @@ func (x *checkpointWorld) addTask(i int) {
 
 func (x *checkpointWorld) statuses(r hub.WaveRow) standing { return x.standings[r.Entry.Token] }
 
-func (x *checkpointWorld) files() []file { return projection(x.wave, x.rows, x.orders, x.statuses) }
+func (x *checkpointWorld) files() []file {
+	return projection(x.wave, x.rows, x.orders, nil, x.statuses)
+}
 
 // change changes one thing.
 func (x *checkpointWorld) change() {
@@ -159,7 +161,7 @@ func contents(files []file) map[string][]byte {
 	out := map[string][]byte{}
 	for _, f := range files {
 		if f.data != nil {
-			out[f.path] = f.data
+			out[f.path] = f.data()
 		}
 	}
 	return out
