@@ -1,6 +1,8 @@
 package wave
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -26,11 +28,26 @@ func (p *view) failures(level int) file {
 	if len(failed) == 0 {
 		return f
 	}
-	f.iteration = p.wave.Iteration
-	f.holds(failuresFile{
-		fileHead: p.head, Level: level, Iteration: f.iteration, Tasks: p.told(failed), Blocked: p.blocked(level, failed),
-	})
+	blocked := p.blocked(level, failed)
+	f.iteration, f.key = p.wave.Iteration, p.failureKey(failed, blocked)
+	f.data = func() []byte {
+		return encodeFile(failuresFile{
+			fileHead: p.head, Level: level, Iteration: f.iteration, Tasks: p.told(failed), Blocked: p.tokens(blocked),
+		}, " ")
+	}
 	return f
+}
+
+// failureKey covers what a failures.json is made of, as evidenceKey does.
+func (p *view) failureKey(failed, blocked []int) (key [sha256.Size]byte) {
+	h := sha256.New()
+	fmt.Fprintln(h, p.head, p.wave.Iteration, blocked)
+	for _, i := range failed {
+		fmt.Fprintf(h, "%s %q ", p.standings[i].status, p.standings[i].reason)
+		keyRow(h, p.rows[i])
+	}
+	h.Sum(key[:0])
+	return key
 }
 
 // told describes failed tasks: the first ones with what they said.
@@ -67,7 +84,7 @@ func failureOf(r hub.WaveRow, s standing, texts bool) taskFailure {
 
 // blocked are the tasks behind the failed ones of a level, as declared: those that
 // depend on one, and under barrier all of later levels.
-func (p *view) blocked(level int, failed []int) []string {
+func (p *view) blocked(level int, failed []int) []int {
 	behind := make([]bool, len(p.rows))
 	if p.wave.Policy.Order == hub.OrderBarrier {
 		for _, later := range p.levels[level:] {
@@ -78,14 +95,20 @@ func (p *view) blocked(level int, failed []int) []string {
 	} else {
 		p.follow(failed, behind)
 	}
-	return p.tokens(func(i int) bool { return behind[i] && p.standings[i].status != hub.WaveCompleted })
+	var out []int
+	for i, is := range behind {
+		if is && p.standings[i].status != hub.WaveCompleted {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // follow marks what depends on the tasks, however far away.
 func (p *view) follow(tasks []int, behind []bool) {
 	followers := p.followers()
 	for queue := slices.Clone(tasks); len(queue) > 0; queue = queue[1:] {
-		for _, i := range followers[p.rows[queue[0]].Entry.Token] {
+		for _, i := range followers[queue[0]] {
 			if !behind[i] {
 				behind[i] = true
 				queue = append(queue, i)
@@ -94,25 +117,28 @@ func (p *view) follow(tasks []int, behind []bool) {
 	}
 }
 
-// followers are the tasks by the token of each dependency.
-func (p *view) followers() map[string][]int {
-	if p.after == nil {
-		p.after = map[string][]int{}
-		for i, r := range p.rows {
-			for _, d := range r.Entry.Dependencies {
-				p.after[d] = append(p.after[d], i)
-			}
+// followers are the tasks that depend on each.
+func (p *view) followers() [][]int {
+	if p.after != nil {
+		return p.after
+	}
+	of := make(map[string]int, len(p.rows))
+	for i, r := range p.rows {
+		of[r.Entry.Token] = i
+	}
+	p.after = make([][]int, len(p.rows))
+	for i, r := range p.rows {
+		for _, d := range r.Entry.Dependencies {
+			p.after[of[d]] = append(p.after[of[d]], i)
 		}
 	}
 	return p.after
 }
 
-func (p *view) tokens(of func(int) bool) []string {
-	out := []string{}
-	for i, r := range p.rows {
-		if of(i) {
-			out = append(out, r.Entry.Token)
-		}
+func (p *view) tokens(tasks []int) []string {
+	out := make([]string, len(tasks))
+	for n, i := range tasks {
+		out[n] = p.rows[i].Entry.Token
 	}
 	return out
 }
@@ -123,16 +149,18 @@ func (p *view) marker() file {
 	if !p.wave.Exhausted {
 		return f
 	}
-	var failed []int
+	var failed, remaining []int
 	for i := range p.rows {
 		if p.failed(i) {
 			failed = append(failed, i)
 		}
+		if p.standings[i].status != hub.WaveCompleted {
+			remaining = append(remaining, i)
+		}
 	}
 	f.holds(markerFile{
 		fileHead: p.head, Status: p.wave.Status, Current: p.current, Total: len(p.levels), Iteration: p.wave.Iteration,
-		MaxIterations: p.wave.Policy.MaxIterations, Failed: p.told(failed),
-		Remaining: p.tokens(func(i int) bool { return p.standings[i].status != hub.WaveCompleted }),
+		MaxIterations: p.wave.Policy.MaxIterations, Failed: p.told(failed), Remaining: p.tokens(remaining),
 	})
 	return f
 }

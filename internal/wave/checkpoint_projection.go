@@ -3,6 +3,7 @@ package wave
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -51,9 +52,9 @@ type view struct {
 	rows      []hub.WaveRow
 	levels    [][]int
 	standings []standing
-	doneThere []bool           // by level, from 0
-	current   int              // the lowest level that is not done, from 1
-	after     map[string][]int // tasks by the token of a dependency; see followers
+	doneThere []bool  // by level, from 0
+	current   int     // the lowest level that is not done, from 1
+	after     [][]int // see followers
 }
 
 func viewOf(w hub.Wave, rows []hub.WaveRow, statuses func(hub.WaveRow) standing) *view {
@@ -107,14 +108,17 @@ func (p *view) evidenceKey(level int) (key [sha256.Size]byte) {
 	h := sha256.New()
 	fmt.Fprintln(h, p.head)
 	for _, i := range p.levels[level-1] {
-		r := p.rows[i]
-		fmt.Fprintln(h, r.Entry.Token, r.Task, r.Attempts, r.CompletedAt, len(r.Result), len(r.ResultData))
-		if d := r.Dispatch; d != nil {
-			fmt.Fprintln(h, d.ID, d.State, d.Version)
-		}
+		keyRow(h, p.rows[i])
 	}
 	h.Sum(key[:0])
 	return key
+}
+
+func keyRow(h io.Writer, r hub.WaveRow) {
+	fmt.Fprintln(h, r.Entry.Token, r.Task, r.Attempts, r.CompletedAt, len(r.Result), len(r.ResultData))
+	if d := r.Dispatch; d != nil {
+		fmt.Fprintln(h, d.ID, d.State, d.Version)
+	}
 }
 
 // updatedAt is when what state.json says came about, as far as the store knows.
