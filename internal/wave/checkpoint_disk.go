@@ -10,24 +10,26 @@ import (
 	"github.com/wavehub/wavehub/internal/safefile"
 )
 
-// disk is the Files of this host. Others may read what it writes, as far as the
+// diskFiles is the Files of this host. Others may read what it writes, as far as the
 // folder lets them.
-type disk struct{}
+type diskFiles struct{}
 
-func (disk) Settle(dir string) error { return safefile.Settle(dir) }
+func (diskFiles) Settle(dir string) error { return safefile.Settle(dir) }
 
-func (disk) Read(path string, limit int64) ([]byte, error) { return safefile.ReadRegular(path, limit) }
+func (diskFiles) Read(path string, limit int64) ([]byte, error) {
+	return safefile.ReadRegular(path, limit)
+}
 
-func (disk) Write(path string, data []byte) error {
+func (diskFiles) Write(path string, data []byte) error {
 	if err := safefile.MakeDirs(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return safefile.WriteAtomic(path, data, 0o644)
 }
 
-func (disk) Rename(from, to string) error { return safefile.Move(from, to) }
+func (diskFiles) Rename(from, to string) error { return safefile.Move(from, to) }
 
-func (disk) Remove(path string) error { return safefile.Remove(path) }
+func (diskFiles) Remove(path string) error { return safefile.Remove(path) }
 
 // checkFolder refuses the checkpoint folder of a wave that is about to be made: one
 // that is not absolute or cannot be written, or where a wave of that name has files
@@ -54,11 +56,11 @@ func checkFolder(dir string, id hub.WaveID) error {
 
 // tryFolder writes a file into a folder, and takes it and what was made for it back.
 func tryFolder(folder string) error {
-	made := missing(folder)
+	made := missingFolders(folder)
 	probe := filepath.Join(folder, "probe")
-	err := disk{}.Write(probe, nil)
+	err := diskFiles{}.Write(probe, nil)
 	if err == nil {
-		err = disk{}.Remove(probe)
+		err = diskFiles{}.Remove(probe)
 	}
 	for _, dir := range made {
 		if gone := os.Remove(dir); gone != nil && !errors.Is(gone, fs.ErrNotExist) && !errors.Is(gone, fs.ErrExist) { // not empty: in use by now
@@ -68,8 +70,8 @@ func tryFolder(folder string) error {
 	return unwritable(err)
 }
 
-// missing are the folders on the way to one that are not there, the deepest first.
-func missing(dir string) []string {
+// missingFolders are the folders on the way to one that are not there, the deepest first.
+func missingFolders(dir string) []string {
 	var out []string
 	for parent := filepath.Dir(dir); dir != parent; dir, parent = parent, filepath.Dir(parent) {
 		if _, err := os.Lstat(dir); err == nil {

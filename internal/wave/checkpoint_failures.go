@@ -10,15 +10,15 @@ import (
 
 // failed reports whether a task failed, or was cancelled for a reason of its own:
 // others are cancelled since the wave or what they depend on did not go on.
-func (p *view) failed(i int) bool {
+func (p *projected) failed(i int) bool {
 	s := p.standings[i]
 	own := s.reason == hub.EndByWorker || s.reason == hub.EndSetByOperator
 	return s.status == hub.WaveFailed || s.status == hub.WaveCancelled && own
 }
 
 // failures is the failures.json of a level: there from the first failure on.
-func (p *view) failures(level int) file {
-	f := file{path: failuresName(level), level: level}
+func (p *projected) failures(level int) folderFile {
+	f := folderFile{path: failuresName(level), level: level}
 	var failed []int
 	for _, i := range p.levels[level-1] {
 		if p.failed(i) {
@@ -39,7 +39,7 @@ func (p *view) failures(level int) file {
 }
 
 // failureKey covers what a failures.json is made of, as evidenceKey does.
-func (p *view) failureKey(failed, blocked []int) (key [sha256.Size]byte) {
+func (p *projected) failureKey(failed, blocked []int) (key [sha256.Size]byte) {
 	h := sha256.New()
 	fmt.Fprintln(h, p.head, p.wave.Iteration, blocked)
 	for _, i := range failed {
@@ -51,7 +51,7 @@ func (p *view) failureKey(failed, blocked []int) (key [sha256.Size]byte) {
 }
 
 // told describes failed tasks: the first ones with what they said.
-func (p *view) told(failed []int) []taskFailure {
+func (p *projected) told(failed []int) []taskFailure {
 	out := []taskFailure{}
 	for n, i := range failed {
 		out = append(out, failureOf(p.rows[i], p.standings[i], n < maxFailureTexts))
@@ -84,7 +84,7 @@ func failureOf(r hub.WaveRow, s standing, texts bool) taskFailure {
 
 // blocked are the tasks behind the failed ones of a level, as declared: those that
 // depend on one, and under barrier all of later levels.
-func (p *view) blocked(level int, failed []int) []int {
+func (p *projected) blocked(level int, failed []int) []int {
 	behind := make([]bool, len(p.rows))
 	if p.wave.Policy.Order == hub.OrderBarrier {
 		for _, later := range p.levels[level:] {
@@ -105,7 +105,7 @@ func (p *view) blocked(level int, failed []int) []int {
 }
 
 // follow marks what depends on the tasks, however far away.
-func (p *view) follow(tasks []int, behind []bool) {
+func (p *projected) follow(tasks []int, behind []bool) {
 	followers := p.followers()
 	for queue := slices.Clone(tasks); len(queue) > 0; queue = queue[1:] {
 		for _, i := range followers[queue[0]] {
@@ -118,7 +118,7 @@ func (p *view) follow(tasks []int, behind []bool) {
 }
 
 // followers are the tasks that depend on each.
-func (p *view) followers() [][]int {
+func (p *projected) followers() [][]int {
 	if p.after != nil {
 		return p.after
 	}
@@ -135,7 +135,7 @@ func (p *view) followers() [][]int {
 	return p.after
 }
 
-func (p *view) tokens(tasks []int) []string {
+func (p *projected) tokens(tasks []int) []string {
 	out := make([]string, len(tasks))
 	for n, i := range tasks {
 		out[n] = p.rows[i].Entry.Token
@@ -144,8 +144,8 @@ func (p *view) tokens(tasks []int) []string {
 }
 
 // marker is MAX_ITERATIONS_REACHED.
-func (p *view) marker() file {
-	f := file{path: markerName}
+func (p *projected) marker() folderFile {
+	f := folderFile{path: markerName}
 	if !p.wave.Exhausted {
 		return f
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 )
 
-// checkpointFormat begins every file of a checkpoint folder; another one is not
-// read. It changes with the meaning of what is written, not with a new member.
+// checkpointFormat is in every file of a checkpoint folder; another one is not read.
+// It changes with the shape and the meaning of what is written.
 const checkpointFormat = "wavehub-checkpoint/1"
 
 // Bounds of what the files repeat of a task: a done.json of the most tasks that a

@@ -43,11 +43,11 @@ func newProjector(files Files, root string) *projector {
 // keep makes the folder what files says, writing what differs only. through is the
 // last level up to which all have a durable done.json; it counts after an error too.
 // What is done stays done when keep is cut anywhere and called again.
-func (p *projector) keep(ctx context.Context, files []file) (through int, err error) {
+func (p *projector) keep(ctx context.Context, files []folderFile) (through int, err error) {
 	if err := p.claim(files[0]); err != nil {
 		return 0, err
 	}
-	for _, step := range []func(file) error{p.write, p.clear} {
+	for _, step := range []func(folderFile) error{p.write, p.clear} {
 		for _, f := range files {
 			if err := errors.Join(ctx.Err(), step(f)); err != nil {
 				return through, fmt.Errorf("%s: %w", filepath.Join(p.root, filepath.FromSlash(f.path)), err)
@@ -62,7 +62,7 @@ func (p *projector) keep(ctx context.Context, files []file) (through int, err er
 
 // claim refuses a folder whose graph.json is not of this wave: another hub, or a
 // store that was thrown away, may have one of the same name.
-func (p *projector) claim(graph file) error {
+func (p *projector) claim(graph folderFile) error {
 	if p.claimed {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (p *projector) at(name string) string { return filepath.Join(p.root, filepa
 
 // write makes a file what it has to contain. A failures.json of a former iteration
 // gives way.
-func (p *projector) write(f file) error {
+func (p *projector) write(f folderFile) error {
 	if f.data == nil || f.key != [sha256.Size]byte{} && p.lies[f.path].key == f.key {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (p *projector) write(f file) error {
 }
 
 // clear removes what must not be there.
-func (p *projector) clear(f file) error {
+func (p *projector) clear(f folderFile) error {
 	if f.data != nil {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (p *projector) clear(f file) error {
 }
 
 // retire keeps a failures.json under the name of its iteration.
-func (p *projector) retire(f file, lies lying) error {
+func (p *projector) retire(f folderFile, lies lying) error {
 	p.forget(f.path)
 	if err := p.files.Rename(p.at(f.path), p.at(formerName(f.level, lies.iteration))); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (p *projector) forget(name string) {
 
 // look is what lies at a file's place. Of more than limit bytes it only matters
 // that they are others, but for a failures.json.
-func (p *projector) look(f file, limit int64) (lying, error) {
+func (p *projector) look(f folderFile, limit int64) (lying, error) {
 	if l, ok := p.lies[f.path]; ok {
 		return l, nil
 	}
@@ -174,7 +174,7 @@ func (p *projector) look(f file, limit int64) (lying, error) {
 	return l, err
 }
 
-func (p *projector) read(f file, limit int64) (lying, error) {
+func (p *projector) read(f folderFile, limit int64) (lying, error) {
 	raw, err := p.files.Read(p.at(f.path), limit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

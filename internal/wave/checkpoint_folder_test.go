@@ -20,7 +20,7 @@ const testFolder = "/checkpoints/w"
 func mustKeep(t interface {
 	Helper()
 	Fatal(...any)
-}, p *projector, files []file,
+}, p *projector, files []folderFile,
 ) int {
 	t.Helper()
 	through, err := p.keep(context.Background(), files)
@@ -34,7 +34,7 @@ func mustKeep(t interface {
 func mustHold(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, got map[string][]byte, files []file,
+}, got map[string][]byte, files []folderFile,
 ) {
 	t.Helper()
 	want := contents(files)
@@ -206,7 +206,7 @@ func TestChangedAndLostFilesComeBack(t *testing.T) {
 	for i := range x.rows {
 		x.complete(&x.rows[i])
 	}
-	mustKeep(t, newProjector(disk{}, dir), x.files())
+	mustKeep(t, newProjector(diskFiles{}, dir), x.files())
 	for _, f := range x.files() {
 		name := filepath.Join(dir, filepath.FromSlash(f.path))
 		if f.data == nil || f.path == graphName {
@@ -220,7 +220,7 @@ func TestChangedAndLostFilesComeBack(t *testing.T) {
 			if err := damage(); err != nil {
 				t.Fatal(err)
 			}
-			mustKeep(t, newProjector(disk{}, dir), x.files())
+			mustKeep(t, newProjector(diskFiles{}, dir), x.files())
 			if got, err := os.ReadFile(name); err != nil || string(got) != string(f.data()) {
 				t.Errorf("%s is %q, %v", f.path, got, err)
 			}
@@ -232,14 +232,14 @@ func TestLeftoversOfCrashesGo(t *testing.T) {
 	dir := t.TempDir()
 	x := newCheckpointWorld(1, 1)
 	x.complete(&x.rows[0])
-	mustKeep(t, newProjector(disk{}, dir), x.files())
+	mustKeep(t, newProjector(diskFiles{}, dir), x.files())
 	left := []string{filepath.Join(dir, ".tmp-A"), filepath.Join(dir, "waves", "1", ".tmp-B")}
 	for _, name := range left {
 		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mustKeep(t, newProjector(disk{}, dir), x.files())
+	mustKeep(t, newProjector(diskFiles{}, dir), x.files())
 	for _, name := range left {
 		if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
@@ -256,7 +256,7 @@ func TestCheckFolder(t *testing.T) {
 		t.Errorf("something was left: %v", err)
 	}
 	x := newCheckpointWorld(1, 1)
-	mustKeep(t, newProjector(disk{}, waveFolder(dir, x.wave.ID)), x.files())
+	mustKeep(t, newProjector(diskFiles{}, waveFolder(dir, x.wave.ID)), x.files())
 	if err := checkFolder(dir, "w1"); err != nil {
 		t.Errorf("beside another wave: %v", err)
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // graphFile is graph.json.
-func (p *view) graphFile(orders []hub.WaveOrder) file {
-	f := file{path: graphName, key: sha256.Sum256(fmt.Appendln(nil, p.head, p.wave.Run, p.wave.Goal))}
+func (p *projected) graphFile(orders []hub.WaveOrder) folderFile {
+	f := folderFile{path: graphName, key: sha256.Sum256(fmt.Appendln(nil, p.head, p.wave.Run, p.wave.Goal))}
 	f.data = func() []byte {
 		body := p.graphBody(orders)
 		return encodeFile(graphFile{fileHead: p.head, TasksSum: tasksSum(body.Tasks), Run: p.wave.Run, Goal: p.wave.Goal, graphBody: body}, " ")
@@ -18,7 +18,7 @@ func (p *view) graphFile(orders []hub.WaveOrder) file {
 	return f
 }
 
-func (p *view) graphBody(orders []hub.WaveOrder) graphBody {
+func (p *projected) graphBody(orders []hub.WaveOrder) graphBody {
 	body := graphBody{Policy: p.wave.Policy, Tasks: make([]hub.WaveEntry, len(p.rows)), Levels: []hub.PlanLevel{}, Orders: make([]fileOrder, len(orders))}
 	for i, r := range p.rows {
 		body.Tasks[i] = r.Entry
@@ -33,7 +33,7 @@ func (p *view) graphBody(orders []hub.WaveOrder) graphBody {
 }
 
 // subWaves divides a level as it was planned.
-func (p *view) subWaves(level int, tasks []int) []hub.PlanLevel {
+func (p *projected) subWaves(level int, tasks []int) []hub.PlanLevel {
 	var out []hub.PlanLevel
 	sorted := slices.Clone(tasks)
 	slices.SortStableFunc(sorted, func(a, b int) int { return p.rows[a].Sub - p.rows[b].Sub })
@@ -58,7 +58,7 @@ type graphMemo struct {
 }
 
 // sum is the graph_sha256 of what p shows.
-func (m *graphMemo) sum(p *view, orders []hub.WaveOrder) string {
+func (m *graphMemo) sum(p *projected, orders []hub.WaveOrder) string {
 	if m == nil {
 		return graphSum(p.graphBody(orders))
 	}

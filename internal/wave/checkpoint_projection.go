@@ -9,8 +9,8 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 )
 
-// file is what a file of a wave's folder has to contain.
-type file struct {
+// folderFile is what a file of a wave's folder has to contain.
+type folderFile struct {
 	path string        // below the folder, with slashes
 	data func() []byte // nil: there must be none
 	// key is worth the data's own sum, but costs less: files of one path and key have
@@ -22,12 +22,12 @@ type file struct {
 }
 
 // isFailures says that a file is kept when it is not there to be any more.
-func (f file) isFailures() bool { return f.level > 0 && f.path == failuresName(f.level) }
+func (f folderFile) isFailures() bool { return f.level > 0 && f.path == failuresName(f.level) }
 
 // isDone says that a file shows that its level is done.
-func (f file) isDone() bool { return f.level > 0 && f.path == doneName(f.level) }
+func (f folderFile) isDone() bool { return f.level > 0 && f.path == doneName(f.level) }
 
-func (f *file) holds(v any) { f.data = func() []byte { return encodeFile(v, " ") } }
+func (f *folderFile) holds(v any) { f.data = func() []byte { return encodeFile(v, " ") } }
 
 // projection is all files of the folder of a wave in its present state. They are
 // to be written in their order, then what must not be there is to go: what a file
@@ -35,18 +35,18 @@ func (f *file) holds(v any) { f.data = func() []byte { return encodeFile(v, " ")
 // Equal states make equal bytes. rows are all tasks as declared, orders those of
 // the wave; statuses tells what a task comes to. former saves work where the graph
 // has not changed since.
-func projection(w hub.Wave, rows []hub.WaveRow, orders []hub.WaveOrder, former *graphMemo, statuses func(hub.WaveRow) standing) []file {
-	p := viewOf(w, rows, statuses)
+func projection(w hub.Wave, rows []hub.WaveRow, orders []hub.WaveOrder, former *graphMemo, statuses func(hub.WaveRow) standing) []folderFile {
+	p := projectedOf(w, rows, statuses)
 	p.head = headOf(w, former.sum(p, orders))
-	files := []file{p.graphFile(orders)}
+	files := []folderFile{p.graphFile(orders)}
 	for i := range p.levels {
 		files = append(files, p.done(i+1), p.failures(i+1))
 	}
 	return append(files, p.marker(), p.state())
 }
 
-// view is a wave at one moment. levels are the indexes of its tasks by level.
-type view struct {
+// projected is a wave at one moment. levels are the indexes of its tasks by level.
+type projected struct {
 	wave      hub.Wave
 	head      fileHead
 	rows      []hub.WaveRow
@@ -57,8 +57,8 @@ type view struct {
 	after     [][]int // see followers
 }
 
-func viewOf(w hub.Wave, rows []hub.WaveRow, statuses func(hub.WaveRow) standing) *view {
-	p := &view{wave: w, rows: rows, levels: levelsOf(rows), standings: make([]standing, len(rows))}
+func projectedOf(w hub.Wave, rows []hub.WaveRow, statuses func(hub.WaveRow) standing) *projected {
+	p := &projected{wave: w, rows: rows, levels: levelsOf(rows), standings: make([]standing, len(rows))}
 	for i, r := range rows {
 		p.standings[i] = statuses(r)
 	}
@@ -84,8 +84,8 @@ func levelsOf(rows []hub.WaveRow) [][]int {
 }
 
 // done is the done.json of a level.
-func (p *view) done(level int) file {
-	f := file{path: doneName(level), level: level}
+func (p *projected) done(level int) folderFile {
+	f := folderFile{path: doneName(level), level: level}
 	if p.doneThere[level-1] {
 		f.key = p.evidenceKey(level)
 		f.data = func() []byte { return encodeFile(p.doneFile(level), " ") }
@@ -93,7 +93,7 @@ func (p *view) done(level int) file {
 	return f
 }
 
-func (p *view) doneFile(level int) doneFile {
+func (p *projected) doneFile(level int) doneFile {
 	d := doneFile{fileHead: p.head, Level: level}
 	for _, i := range p.levels[level-1] {
 		e := evidenceOf(p.rows[i])
@@ -104,7 +104,7 @@ func (p *view) doneFile(level int) doneFile {
 
 // evidenceKey covers what evidence is made of: a Dispatch is what its version says,
 // and the result of a completed Task does not change without it.
-func (p *view) evidenceKey(level int) (key [sha256.Size]byte) {
+func (p *projected) evidenceKey(level int) (key [sha256.Size]byte) {
 	h := sha256.New()
 	fmt.Fprintln(h, p.head)
 	for _, i := range p.levels[level-1] {
@@ -122,7 +122,7 @@ func keyRow(h io.Writer, r hub.WaveRow) {
 }
 
 // updatedAt is when what state.json says came about, as far as the store knows.
-func (p *view) updatedAt() hub.Micros {
+func (p *projected) updatedAt() hub.Micros {
 	at := max(p.wave.CreatedAt, p.wave.StartedAt, p.wave.CompletedAt)
 	if p.wave.Ending != nil {
 		at = max(at, p.wave.Ending.At)
@@ -135,7 +135,7 @@ func (p *view) updatedAt() hub.Micros {
 	return at
 }
 
-func (p *view) state() file {
+func (p *projected) state() folderFile {
 	s := stateFile{
 		fileHead: p.head, Run: p.wave.Run, Goal: p.wave.Goal, Status: p.wave.Status, Current: p.current, Total: len(p.levels),
 		Iteration: p.wave.Iteration, MaxIterations: p.wave.Policy.MaxIterations, UpdatedAt: p.updatedAt(),
@@ -143,7 +143,7 @@ func (p *view) state() file {
 	if p.wave.Ending != nil {
 		s.Reason = p.wave.Ending.Reason
 	}
-	f := file{path: stateName}
+	f := folderFile{path: stateName}
 	f.holds(s)
 	return f
 }

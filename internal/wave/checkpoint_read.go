@@ -36,7 +36,7 @@ type restored struct {
 // was a done.json.
 func readCheckpoint(c Checkpoint, verifyRequired bool) (restored, error) {
 	var g graphFile
-	if err := readFile(fieldGraph, c.Graph, &g); err != nil {
+	if err := readCheckpointFile(fieldGraph, c.Graph, &g); err != nil {
 		return restored{}, err
 	}
 	planned, err := g.check()
@@ -63,8 +63,8 @@ const (
 
 func fieldDone(level int) string { return fmt.Sprintf("checkpoint.done.%d", level) }
 
-// readFile reads one file strictly.
-func readFile(field, text string, into any) error {
+// readCheckpointFile reads one file strictly.
+func readCheckpointFile(field, text string, into any) error {
 	if len(text) > maxCheckpointFile {
 		e := hub.Errorf(hub.CodeTooLarge, "%s: %d bytes; at most %d are read", field, len(text), maxCheckpointFile)
 		e.Field = field
@@ -96,7 +96,7 @@ func unreadable(field, format string, args ...any) error {
 	return e
 }
 
-func mismatch(field, format string, args ...any) *hub.Error {
+func mismatched(field, format string, args ...any) *hub.Error {
 	e := hub.Errorf(hub.CodeCheckpointMismatch, field+": "+format, args...)
 	e.Field = field
 	return e
@@ -111,7 +111,7 @@ func (g graphFile) check() ([][]string, error) {
 		return nil, e
 	}
 	if graphSum(g.graphBody) != g.Graph || tasksSum(g.Tasks) != g.TasksSum {
-		e := mismatch(fieldGraph, "its content does not have the sum that it says: it was changed, or not copied whole")
+		e := mismatched(fieldGraph, "its content does not have the sum that it says: it was changed, or not copied whole")
 		e.Hint = "take the folder as the hub wrote it; tasks are changed in the new wave, by wave task update"
 		return nil, e
 	}
@@ -154,12 +154,12 @@ func (r *restored) readState(g graphFile, text string) error {
 		return nil
 	}
 	var s stateFile
-	if err := readFile(fieldState, text, &s); err != nil {
+	if err := readCheckpointFile(fieldState, text, &s); err != nil {
 		return err
 	}
 	switch {
 	case !s.sameWave(g.fileHead):
-		return mismatch(fieldState, "it is of another wave than graph.json")
+		return mismatched(fieldState, "it is of another wave than graph.json")
 	case s.Iteration < 0 || s.Iteration > hub.MaxIterations:
 		return unreadable(fieldState, "iteration_count must be 0 to %d", hub.MaxIterations)
 	}
@@ -216,18 +216,18 @@ func (l levelReader) read(done map[int]string) error {
 func (l levelReader) doneFile(level int, text string) (doneFile, error) {
 	var d doneFile
 	field := fieldDone(level)
-	if err := readFile(field, text, &d); err != nil {
+	if err := readCheckpointFile(field, text, &d); err != nil {
 		return d, err
 	}
 	switch {
 	case !d.sameWave(l.graph.fileHead):
-		return d, mismatch(field, "it is of another wave than graph.json")
+		return d, mismatched(field, "it is of another wave than graph.json")
 	case d.Level != level:
-		return d, mismatch(field, "it is the one of level %d", d.Level)
+		return d, mismatched(field, "it is the one of level %d", d.Level)
 	case d.Graph == l.graph.Graph && (level < 1 || level > len(l.planned)):
-		return d, mismatch(field, "graph.json has %d levels", len(l.planned))
+		return d, mismatched(field, "graph.json has %d levels", len(l.planned))
 	case d.Graph == l.graph.Graph && !slices.EqualFunc(d.Tasks, l.planned[level-1], isOf):
-		return d, mismatch(field, "it does not show exactly the tasks of its level as completed")
+		return d, mismatched(field, "it does not show exactly the tasks of its level as completed")
 	}
 	return d, nil
 }

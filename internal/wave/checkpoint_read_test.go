@@ -33,7 +33,7 @@ func TestProjectionIsReadBack(t *testing.T) {
 		for _, row := range x.rows {
 			entries = append(entries, row.Entry)
 		}
-		if err := r.same(entries); err != nil {
+		if err := matchCheckpoint(r, entries); err != nil {
 			t.Fatal(err)
 		}
 		running := slices.ContainsFunc(r.Warnings, func(f hub.Finding) bool { return f.Code == hub.WarnSourceRunning })
@@ -88,8 +88,8 @@ func TestProjectionIsDeterministic(t *testing.T) {
 	})
 }
 
-// finished is a completed wave of three levels: a, then b and c, then d.
-func finished() *checkpointWorld {
+// finishedWave is a completed wave of three levels: a, then b and c, then d.
+func finishedWave() *checkpointWorld {
 	x := newCheckpointWorld(1, 0)
 	x.wave.Policy.Order = hub.OrderDAG
 	for i, deps := range [][]string{nil, {"a"}, {"a"}, {"b", "c"}} {
@@ -121,7 +121,7 @@ func mustRestore(t *testing.T, c Checkpoint, required bool) restored {
 
 func TestRequiredVerificationIsShownPassed(t *testing.T) {
 	for result, trusted := range map[string]bool{hub.VerifyPassed: true, hub.VerifyFailed: false, hub.VerifyMissing: false, "": false} {
-		x := finished()
+		x := finishedWave()
 		x.rows[1].Dispatch.Findings.VerifyResult = result
 		for _, byPolicy := range []bool{false, true} {
 			if byPolicy {
@@ -140,7 +140,7 @@ func TestRequiredVerificationIsShownPassed(t *testing.T) {
 			}
 		}
 	}
-	x := finished()
+	x := finishedWave()
 	x.rows[1].Dispatch.Findings = nil
 	if r := mustRestore(t, x.checkpoint(), false); len(r.Done) != 4 {
 		t.Errorf("without the requirement %d are restored", len(r.Done))
@@ -150,7 +150,7 @@ func TestRequiredVerificationIsShownPassed(t *testing.T) {
 // TestSetCompletedByAPerson: what was found out about an attempt that failed is no
 // evidence for the task.
 func TestSetCompletedByAPerson(t *testing.T) {
-	x := finished()
+	x := finishedWave()
 	x.rows[0].Dispatch.State = hub.Failed
 	if r := mustRestore(t, x.checkpoint(), true); len(r.Done) != 0 || len(r.Warnings) != 3 {
 		t.Errorf("restored are %v, %v", r.Done, r.Warnings)
@@ -160,7 +160,7 @@ func TestSetCompletedByAPerson(t *testing.T) {
 // TestEvidenceOutlivesHubs: a wave that was restored writes a checkpoint from which
 // the next hub restores the same, under required too.
 func TestEvidenceOutlivesHubs(t *testing.T) {
-	x := finished()
+	x := finishedWave()
 	first := mustRestore(t, x.checkpoint(), true)
 	if e := first.Done["b"]; e.Source != sourceCheckpoint || e.Verification.Command != "make test" || e.Handoff.SHA256 != "abc" || e.Dispatch != "dispatch_b" {
 		t.Errorf("restored is %+v", e)
@@ -193,7 +193,7 @@ func TestEvidenceOutlivesHubs(t *testing.T) {
 }
 
 func TestTextsAreBounded(t *testing.T) {
-	x := finished()
+	x := finishedWave()
 	for i := range x.rows {
 		x.rows[i].Result = strings.Repeat("é", hub.MaxWaveResult/2)
 		x.rows[i].Dispatch.Findings.Verification.OutputTail = strings.Repeat("é", hub.MaxOutputTail/2-1) + "!"
@@ -218,11 +218,11 @@ func spoiled(t *testing.T) map[string]struct {
 		field string
 	}
 	with := func(code hub.Code, field string, change func(*Checkpoint)) spoil {
-		c := finished().checkpoint()
+		c := finishedWave().checkpoint()
 		change(&c)
 		return spoil{c, code, field}
 	}
-	other := finished()
+	other := finishedWave()
 	other.wave.UID = "wave_other"
 	replaced := func(in *string, old, new string) {
 		if !strings.Contains(*in, old) {
@@ -276,7 +276,7 @@ func TestSpoiledCheckpointsAreRefused(t *testing.T) {
 // resummed writes a graph with the sums that its content has.
 func resummed(t *testing.T, change func(*graphFile)) Checkpoint {
 	t.Helper()
-	c := finished().checkpoint()
+	c := finishedWave().checkpoint()
 	var g graphFile
 	if err := json.Unmarshal([]byte(c.Graph), &g); err != nil {
 		t.Fatal(err)
@@ -314,7 +314,7 @@ func TestGraphsThatNoHubWrote(t *testing.T) {
 // TestOlderGraph: a done.json from before a change of the graph is not trusted, and
 // nothing is refused.
 func TestOlderGraph(t *testing.T) {
-	x := finished()
+	x := finishedWave()
 	older := x.checkpoint()
 	x.wave.Policy.MaxIterations = 7
 	c := x.checkpoint()
@@ -337,7 +337,7 @@ func TestOlderGraph(t *testing.T) {
 }
 
 func TestTasksMustBeTheSame(t *testing.T) {
-	x := finished()
+	x := finishedWave()
 	r := mustRestore(t, x.checkpoint(), false)
 	for want, change := range map[string]func([]hub.WaveEntry) []hub.WaveEntry{
 		"":                         func(es []hub.WaveEntry) []hub.WaveEntry { es[0].Dependencies = []string{}; return es },
@@ -350,7 +350,7 @@ func TestTasksMustBeTheSame(t *testing.T) {
 			return append(es, hub.WaveEntry{Token: "e"})
 		},
 	} {
-		err := r.same(change(slices.Clone(r.Entries)))
+		err := matchCheckpoint(r, change(slices.Clone(r.Entries)))
 		if want == "" && err != nil || want != "" && (!hub.IsCode(err, hub.CodeCheckpointMismatch) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v", want, err)
 		}
@@ -358,7 +358,7 @@ func TestTasksMustBeTheSame(t *testing.T) {
 }
 
 func FuzzReadCheckpoint(f *testing.F) {
-	c := finished().checkpoint()
+	c := finishedWave().checkpoint()
 	f.Add(c.Graph, c.State, c.Done[1], 1)
 	f.Add(`{"format":"wavehub-checkpoint/1"}`, "", "", -1)
 	f.Fuzz(func(t *testing.T, graph, state, done string, level int) {

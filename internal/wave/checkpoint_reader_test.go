@@ -80,7 +80,7 @@ func writeChanges(dir string, n int) error {
 	for i := range n {
 		if i%40 == 0 {
 			x = newCheckpointWorld(uint64(i), 10)
-			p = newProjector(disk{}, dir)
+			p = newProjector(diskFiles{}, dir)
 			p.claimed = true // one wave's folder goes to the next
 		}
 		x.change()

@@ -47,7 +47,7 @@ func (s *Service) checkpoint(ctx context.Context, w hub.Wave, rows []hub.WaveRow
 
 func (cs *checkpoints) of(w hub.Wave, files Files) *checkpoint {
 	if files == nil {
-		files = disk{}
+		files = diskFiles{}
 	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

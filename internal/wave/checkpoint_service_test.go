@@ -35,13 +35,13 @@ func (s *oneWave) DispatchList(f store.DispatchFilter, p store.Page) ([]hub.Disp
 	return s.attempts, 0, s.err
 }
 
-func checkpointService(x *checkpointWorld) (*Service, *oneWave, *memory) {
+func checkpointService(x *checkpointWorld) (*Service, *oneWave, *memoryFiles) {
 	s, m := &oneWave{orders: x.orders}, newMemory()
 	return &Service{Config: Config{Store: s, Files: m}}, s, m
 }
 
 func TestCheckpointTellsHowFarItIsDone(t *testing.T) {
-	x := finished()
+	x := finishedWave()
 	x.wave.Status = hub.WaveRunning
 	s, st, m := checkpointService(x)
 	through, err := s.checkpoint(t.Context(), x.wave, x.rows)
@@ -57,7 +57,7 @@ func TestCheckpointTellsHowFarItIsDone(t *testing.T) {
 // TestCheckpointFailsAndIsRetried: what is not on the disk does not count, and what
 // is counts after an error too.
 func TestCheckpointFailsAndIsRetried(t *testing.T) {
-	x := finished()
+	x := finishedWave()
 	s, st, m := checkpointService(x)
 	st.err = errors.New("no store")
 	if _, err := s.checkpoint(t.Context(), x.wave, x.rows); !errors.Is(err, st.err) {
@@ -103,7 +103,7 @@ func TestDueRetryIsNoFailure(t *testing.T) {
 		"one and a stopped":   {[]hub.Dispatch{{ID: "dispatch_1", State: hub.Failed}, {ID: "dispatch_2", State: hub.Stopped}, old}, false},
 		"as many as may fail": {[]hub.Dispatch{{ID: "dispatch_1", State: hub.Failed}, counted, old, old}, true},
 	} {
-		x := finished()
+		x := finishedWave()
 		x.wave.Status, x.wave.Policy.Retry = hub.WaveRunning, 1
 		r := &x.rows[3]
 		r.State, r.Base, r.Dispatch = hub.TaskFailed, old.ID, &c.attempts[0]
@@ -121,8 +121,8 @@ func TestDueRetryIsNoFailure(t *testing.T) {
 	}
 }
 
-// large is a wave of n tasks in levels of 100, half of which are done.
-func large(n int) *checkpointWorld {
+// largeWave is a wave of n tasks in levels of 100, half of which are done.
+func largeWave(n int) *checkpointWorld {
 	x := newCheckpointWorld(1, 0)
 	for i := range n {
 		r := hub.WaveRow{State: hub.TaskReady}
@@ -144,7 +144,7 @@ func large(n int) *checkpointWorld {
 
 // BenchmarkCheckpoint: one more task of 10 000 is completed.
 func BenchmarkCheckpoint(b *testing.B) {
-	x := large(10_000)
+	x := largeWave(10_000)
 	s, _, _ := checkpointService(x)
 	next := len(x.rows) / 2
 	for b.Loop() {
@@ -160,7 +160,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 
 // BenchmarkReadCheckpoint: 20 000 tasks, half of them done.
 func BenchmarkReadCheckpoint(b *testing.B) {
-	c := contents(large(hub.MaxWaveTasks).files())
+	c := contents(largeWave(hub.MaxWaveTasks).files())
 	text := Checkpoint{Graph: string(c[graphName]), State: string(c[stateName]), Done: map[int]string{}}
 	for level := 1; c[doneName(level)] != nil; level++ {
 		text.Done[level] = string(c[doneName(level)])

@@ -70,7 +70,7 @@ func (x *checkpointWorld) addTask(i int) {
 
 func (x *checkpointWorld) statuses(r hub.WaveRow) standing { return x.standings[r.Entry.Token] }
 
-func (x *checkpointWorld) files() []file {
+func (x *checkpointWorld) files() []folderFile {
 	return projection(x.wave, x.rows, x.orders, nil, x.statuses)
 }
 
@@ -157,7 +157,7 @@ func collected(files map[string][]byte) Checkpoint {
 }
 
 // contents are the files that must be there.
-func contents(files []file) map[string][]byte {
+func contents(files []folderFile) map[string][]byte {
 	out := map[string][]byte{}
 	for _, f := range files {
 		if f.data != nil {
@@ -169,10 +169,10 @@ func contents(files []file) map[string][]byte {
 
 var errKilled = errors.New("killed")
 
-// memory is a Files that stops before its n-th change, in the middle of one if
+// memoryFiles is a Files that stops before its n-th change, in the middle of one if
 // half says so: then the change is made and nobody learns it. left below 0 never
 // stops.
-type memory struct {
+type memoryFiles struct {
 	files   map[string][]byte
 	left    int
 	half    bool
@@ -180,10 +180,10 @@ type memory struct {
 	writes  []string
 }
 
-func newMemory() *memory { return &memory{files: map[string][]byte{}, left: -1} }
+func newMemory() *memoryFiles { return &memoryFiles{files: map[string][]byte{}, left: -1} }
 
 // stop counts a change. The change is made unless it returns an error at once.
-func (m *memory) stop(change func()) error {
+func (m *memoryFiles) stop(change func()) error {
 	if m.left == 0 {
 		return errKilled
 	}
@@ -195,9 +195,9 @@ func (m *memory) stop(change func()) error {
 	return nil
 }
 
-func (m *memory) Settle(string) error { return nil }
+func (m *memoryFiles) Settle(string) error { return nil }
 
-func (m *memory) Read(name string, limit int64) ([]byte, error) {
+func (m *memoryFiles) Read(name string, limit int64) ([]byte, error) {
 	data, ok := m.files[path.Clean(name)]
 	switch {
 	case !ok:
@@ -208,11 +208,11 @@ func (m *memory) Read(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-func (m *memory) Write(name string, data []byte) error {
+func (m *memoryFiles) Write(name string, data []byte) error {
 	return m.stop(func() { m.files[name], m.writes = data, append(m.writes, path.Base(name)) })
 }
 
-func (m *memory) Rename(from, to string) error {
+func (m *memoryFiles) Rename(from, to string) error {
 	if _, ok := m.files[from]; !ok {
 		return fs.ErrNotExist
 	}
@@ -222,10 +222,10 @@ func (m *memory) Rename(from, to string) error {
 	})
 }
 
-func (m *memory) Remove(name string) error { return m.stop(func() { delete(m.files, name) }) }
+func (m *memoryFiles) Remove(name string) error { return m.stop(func() { delete(m.files, name) }) }
 
 // below are the files below a folder, by the names of a projection.
-func (m *memory) below(root string) map[string][]byte {
+func (m *memoryFiles) below(root string) map[string][]byte {
 	out := map[string][]byte{}
 	for name, data := range m.files {
 		if rest, ok := strings.CutPrefix(name, root+"/"); ok {

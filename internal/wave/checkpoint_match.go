@@ -7,10 +7,10 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 )
 
-// same refuses tasks that are given beside a checkpoint and are not the ones that it
+// matchCheckpoint refuses tasks that are given beside a checkpoint and are not the ones that it
 // was made of: cleaned by the planner and in their order they have to have one sum.
 // The policy is the checkpoint's, and not compared.
-func (r restored) same(entries []hub.WaveEntry) error {
+func matchCheckpoint(r restored, entries []hub.WaveEntry) error {
 	if tasksSum(entries) == tasksSum(r.Entries) {
 		return nil
 	}
