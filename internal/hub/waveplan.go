@@ -36,6 +36,7 @@ const (
 	WarnUnchecked       = "unchecked"
 	WarnNotImported     = "not_imported"
 	WarnSourceRunning   = "source_may_be_running"
+	WarnLevelRedone     = "level_redone" // a done.json that is not trusted
 )
 
 // Plan is what a planner made of the tasks of a wave.

@@ -49,11 +49,20 @@ func readChecked(f *os.File, path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, &UnsafeError{path, "is not a regular file", "replace it by a regular file"}
-	}
 	if err := checkFile(f, info, path); err != nil {
 		return nil, err
+	}
+	return readBounded(f, path, limit)
+}
+
+// readBounded reads a regular file.
+func readBounded(f *os.File, path string, limit int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &UnsafeError{path, "is not a regular file", "replace it by a regular file"}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {

@@ -9,12 +9,15 @@ import (
 	"path/filepath"
 )
 
+// tempPrefix begins the names of files that are not whole yet.
+const tempPrefix = ".tmp-"
+
 // WriteAtomic replaces path by a file with the data and exactly the mode. The
 // data is on the disk before the name changes and the name before WriteAtomic
 // returns: a crash leaves the former file or the new one, whole. A symlink at
 // path is replaced, not followed. On failure the former file is untouched.
 func WriteAtomic(path string, data []byte, mode fs.FileMode) error {
-	temp := filepath.Join(filepath.Dir(path), ".tmp-"+rand.Text())
+	temp := filepath.Join(filepath.Dir(path), tempPrefix+rand.Text())
 	if err := writeNew(temp, data, mode); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}

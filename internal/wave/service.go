@@ -29,7 +29,8 @@ type Config struct {
 // Service is the use-cases of waves. Its methods are safe for concurrent use.
 type Service struct {
 	Config
-	engine *engine
+	engine      *engine
+	checkpoints checkpoints
 }
 
 // PlanInput is what is planned: Tasks, or the text of Source.
