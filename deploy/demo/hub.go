@@ -124,3 +124,33 @@ func (h *hub) do(ctx context.Context, out any, args ...string) error {
 	}
 	return json.Unmarshal(stdout.Bytes(), out)
 }
+
+// stream runs one wavehub command that prints lines, and hands each to fn.
+func (h *hub) stream(ctx context.Context, fn func(line []byte) error, args ...string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.bin, args...)
+	var stderr bytes.Buffer
+	cmd.Env, cmd.Stderr = h.env, &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for err == nil && lines.Scan() {
+		err = fn(lines.Bytes())
+	}
+	if err != nil {
+		cancel()
+		_ = cmd.Wait() // it was ended because of err
+		return err
+	}
+	if err := errors.Join(lines.Err(), cmd.Wait()); err != nil {
+		return fmt.Errorf("wavehub %s on %s: %w: %s", strings.Join(args, " "), h.name, err, strings.TrimSpace(stderr.String()))
+	}
+	return nil
+}

@@ -1,6 +1,6 @@
 // Command demo shows wavehub's main job on real input: two paired hubs, one
-// Run, six dependent tasks of real work on this repository, a question, and a
-// hub that is killed in the middle. It drives the wavehub program as a person
+// Run, a wave of six dependent tasks of real work on this repository, a question,
+// and a hub that is killed in the middle. It drives the wavehub program as a person
 // would and proves the result with witness files outside the databases.
 package main
 
@@ -69,8 +69,8 @@ func (d *demo) play(ctx context.Context) error {
 		{"starting two hubs, mac and windows", d.startHubs},
 		{"pairing them by a code", d.pair},
 		{"adding this repository on both", d.addRepo},
-		{"creating a Run with six dependent tasks", d.createTasks},
-		{"running them on both hubs", d.coordinate},
+		{"handing six dependent tasks to the mac hub, as a wave", d.createWave},
+		{"watching it run on both hubs", d.coordinate},
 	} {
 		fmt.Println("•", step.says)
 		if err := step.do(ctx); err != nil {

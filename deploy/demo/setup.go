@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"sync"
@@ -37,7 +38,8 @@ func (d *demo) addRepo(ctx context.Context) error {
 	return nil
 }
 
-func (d *demo) createTasks(ctx context.Context) error {
+// createWave hands all tasks to the mac hub, which runs them from then on.
+func (d *demo) createWave(ctx context.Context) error {
 	consumer := filepath.Join(d.dir, "consumer")
 	var made struct {
 		Run struct {
@@ -50,12 +52,36 @@ func (d *demo) createTasks(ctx context.Context) error {
 	d.run = made.Run.ID
 	d.mac.env = append(d.mac.env, "WAVEHUB_CONSUMER_FILE="+consumer)
 	d.tasks = plan(d)
-	for _, t := range d.tasks {
-		if err := t.create(ctx, d); err != nil {
-			return err
-		}
+	file, err := d.tasksFile()
+	if err != nil {
+		return err
 	}
-	return nil
+	var wave struct {
+		Tasks []struct {
+			Name string `json:"task_id"`
+			ID   string `json:"hub_task_id"`
+		} `json:"tasks"`
+	}
+	err = d.mac.do(ctx, &wave, "wave", "create", "--run", d.run, "--id", d.wave(), "--goal", "Check this repository", "--tasks", file, "--mail", "all", "--spawn")
+	for _, t := range wave.Tasks {
+		d.named(t.Name).id = t.ID
+	}
+	return err
+}
+
+func (d *demo) wave() string { return "demo-" + d.suffix }
+
+func (d *demo) tasksFile() (string, error) {
+	entries := []map[string]any{}
+	for _, t := range d.tasks {
+		entries = append(entries, t.entry(d))
+	}
+	raw, err := json.MarshalIndent(entries, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(d.dir, "tasks.json")
+	return path, os.WriteFile(path, raw, 0o600)
 }
 
 // together runs functions at once and returns the first error.

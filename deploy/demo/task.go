@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -77,37 +76,17 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 func (d *demo) shared() string         { return d.dir }
 func (d *demo) witness(t *task) string { return filepath.Join(d.dir, t.name+".witness") }
 
-func (t *task) create(ctx context.Context, d *demo) error {
-	args := []string{"task", "create", "--run", d.run, "--title", t.name, "--spec", t.script(d)}
-	for _, dep := range t.after {
-		args = append(args, "--deps", dep.id)
-	}
-	var made struct {
-		Task struct {
-			ID string `json:"task_id"`
-		} `json:"task"`
-	}
-	err := d.mac.do(ctx, &made, args...)
-	t.id = made.Task.ID
-	return err
-}
-
-// start places the task's worker in a worktree of its own.
-func (t *task) start(ctx context.Context, d *demo) error {
-	args := []string{
-		"worker", "start", "--task", t.id, "--repo", "demo", "--worktree", "new-top-level",
-		"--name", t.worktree(d), "--agent", "sh", "--setup", "skip",
-	}
+// entry is the task as the wave's file has it: a worker in a worktree of its own.
+func (t *task) entry(d *demo) map[string]any {
+	start := map[string]any{"repo": "demo", "worktree": "new-top-level", "name": t.worktree(d), "agent": "sh", "setup": "skip"}
 	if t.on != d.mac.name {
-		args = append(args, "--on", t.on)
+		start["on"] = t.on
 	}
-	var receipt struct {
-		Dispatch string `json:"dispatch_id"`
+	after := []string{}
+	for _, dep := range t.after {
+		after = append(after, dep.name)
 	}
-	t.started = time.Now()
-	err := d.mac.do(ctx, &receipt, args...)
-	t.dispatch = receipt.Dispatch
-	return err
+	return map[string]any{"task_id": t.name, "goal": t.script(d), "dependencies": after, "write_scope": []string{"out"}, "workspace": t.name, "start": start}
 }
 
 // worktree is the name of the task's worktree, of names' grammar.
