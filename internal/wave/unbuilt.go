@@ -5,35 +5,23 @@ import (
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
+	"github.com/wavehub/wavehub/internal/store"
 )
 
 var errUnbuilt = hub.Errorf(hub.CodeInternal, "unbuilt")
 
-// Plan is built by the piece service.
-func (s *Service) Plan(context.Context, PlanInput) (hub.Plan, []hub.WaveEntry, error) {
-	return hub.Plan{}, nil, errUnbuilt
-}
-
-// Create is built by the piece service.
-func (s *Service) Create(context.Context, receipt.Request, CreateInput) (Created, error) {
+// updateRunning is built with the engine: a change of a task's status, and of its
+// goal if in has one, in a wave that is running or was, whose request may be on
+// record. editText and recalled are for it.
+func (s *Service) updateRunning(context.Context, receipt.Request, hub.WaveID, string, TaskUpdate) (Created, error) {
 	return Created{}, errUnbuilt
 }
 
-// AddTask is built by the piece service.
-func (s *Service) AddTask(context.Context, receipt.Request, hub.WaveID, hub.WaveEntry) (Created, error) {
-	return Created{}, errUnbuilt
-}
+// spawn is built with the engine: it marks a stored wave running, and saves it.
+func spawn(store.Tx, hub.Wave, *int64) (hub.Wave, error) { return hub.Wave{}, errUnbuilt }
 
-// UpdateTask is built by the piece service (pending waves) and by the engine.
-func (s *Service) UpdateTask(context.Context, receipt.Request, hub.WaveID, string, TaskUpdate) (Created, error) {
-	return Created{}, errUnbuilt
-}
-
-// Show is built by the piece service.
-func (s *Service) Show(context.Context, hub.WaveID) (Snapshot, error) { return Snapshot{}, errUnbuilt }
-
-// Graph is built by the piece service.
-func (s *Service) Graph(context.Context, hub.WaveID) (Graph, error) { return Graph{}, errUnbuilt }
+// waiting is built with the engine.
+func (s *Service) waiting(hub.Wave, hub.WaveRow) string { return "" }
 
 // Spawn is built with the engine.
 func (s *Service) Spawn(context.Context, receipt.Request, hub.WaveID, *int64) (Created, error) {
@@ -48,17 +36,6 @@ func (s *Service) Cancel(context.Context, receipt.Request, hub.WaveID, CancelInp
 // Retry is built with the engine.
 func (s *Service) Retry(context.Context, receipt.Request, hub.WaveID, RetryInput) (Created, error) {
 	return Created{}, errUnbuilt
-}
-
-// BuildPlan is built by the piece planner.
-func BuildPlan([]hub.WaveEntry, PlanOptions) hub.Plan { return hub.Plan{} }
-
-// PlanOptions say how to plan. Check is what is known of the world: findings and
-// warnings of placements, already made.
-type PlanOptions struct {
-	Order, Conflicts, Verify, Scope string
-	Check                           []hub.Finding
-	Unchecked                       []hub.Finding
 }
 
 // New makes a Service; it starts nothing.
