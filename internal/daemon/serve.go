@@ -144,6 +144,9 @@ func (x *hubParts) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := x.waves.Recover(ctx); err != nil {
+		return err
+	}
 	x.spools.sweep(ctx) // before an exit is published
 	return x.work.Recover(ctx)
 }

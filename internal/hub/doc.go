@@ -39,5 +39,18 @@
 //	Item        one entry of a relay queue: a sequence never changes its content
 //	Receipt     the record of one request: at most one effect per request id
 //	Effect      something outside the store that a request made or reused
-//	Residual    a resource that outlived the request or the Dispatch
+//	Residual    a resource or worker that outlived the request or the Dispatch
+//	Wave        a set of Tasks of one Run that is handed over with a policy
+//	Token       the caller's name of a wave, or of a task within one
+//	UID         a wave's minted name, which its requests are derived from
+//	Plan        what the tasks of a wave come to: levels, orders, findings
+//	Finding     one thing that is wrong with a plan, or as a warning only odd
+//	Level       1, or 1 more than the highest level that a task depends on
+//	Sub-wave    a part of a level whose tasks do not conflict: 2a, 2b
+//	Conflict    two tasks that may write the same path, neither behind the other
+//	Order       an edge between two tasks that conflict; no dependency
+//	Iteration   one pass of a wave: its first spawn, and each retry of it
+//	Ending      the first decision to end a wave before its tasks have
+//	Merge gate  what a wave comes to by its tasks alone
+//	Checkpoint  a folder of files that show a wave to others, and bring it back
 package hub

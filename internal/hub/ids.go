@@ -76,6 +76,12 @@ func NewInviteID() InviteID { return InviteID(id.New(PrefixInvite)) }
 // NewWorkerID mints the id of an attached worker's identity.
 func NewWorkerID() WorkerID { return WorkerID(id.New(PrefixWorker)) }
 
+// NewWaveID mints the name of a wave whose caller gave it none.
+func NewWaveID() WaveID { return WaveID(id.New(PrefixWave)) }
+
+// NewWaveUID mints the uid of a wave.
+func NewWaveUID() WaveUID { return WaveUID(id.New(PrefixWave)) }
+
 // ValidID reports whether s is an id of the prefix's kind.
 func ValidID(prefix, s string) bool { return id.Valid(prefix, s) }
 

@@ -23,24 +23,86 @@ func CreateTasks(tx createTaskTx, id hub.RunID, ts []hub.Task) ([]hub.Task, erro
 	if _, err := tx.Run(id); err != nil {
 		return nil, err
 	}
+	out, err := completed(tx, id, ts, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i].Version, out[i].CreatedAt, out[i].UpdatedAt = 1, tx.Now(), tx.Now()
+		if err := tx.PutTask(out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Drawn is ts as CreateTasks would store them in the Run, in the order of their
+// dependencies and without versions and times. It reads nothing: all dependencies
+// are among ts. done are completed from the beginning.
+func Drawn(id hub.RunID, ts []hub.Task, done map[hub.TaskID]bool) ([]hub.Task, error) {
+	return completed(nowhere{}, id, ts, done)
+}
+
+// nowhere is where no Task is stored.
+type nowhere struct{ store.TaskReader }
+
+func (nowhere) Task(id hub.TaskID) (hub.Task, error) {
+	return hub.Task{}, hub.Errorf(hub.CodeTaskNotFound, "there is no Task %s", id)
+}
+
+// completed checks Tasks that are created together and fills in what they lack.
+func completed(rx store.TaskReader, id hub.RunID, ts []hub.Task, done map[hub.TaskID]bool) ([]hub.Task, error) {
 	sorted, err := inOrder(ts)
 	if err != nil {
 		return nil, err
 	}
 	states := make(map[hub.TaskID]hub.TaskState, len(sorted))
-	out := make([]hub.Task, 0, len(sorted))
-	for _, t := range sorted {
-		t.Run, t.Version, t.CreatedAt, t.UpdatedAt = id, 1, tx.Now(), tx.Now()
-		if t, err = complete(tx, t, states); err != nil {
+	for i, t := range sorted {
+		t.Run = id
+		if t, err = complete(rx, t, states); err != nil {
 			return nil, err
 		}
-		if err := tx.PutTask(t); err != nil {
-			return nil, err
+		if done[t.ID] {
+			t.State = hub.TaskCompleted
 		}
-		states[t.ID] = t.State
-		out = append(out, t)
+		states[t.ID], sorted[i] = t.State, t
 	}
-	return out, nil
+	return sorted, nil
+}
+
+// Check refuses a Task for its own words: what CreateTasks would refuse wherever it
+// is stored.
+func Check(t hub.Task) error {
+	if err := checkTask(t); err != nil {
+		return err
+	}
+	_, err := t.Checks().Clean()
+	return err
+}
+
+type rewriteTx interface {
+	store.Tasks
+	Now() hub.Micros
+}
+
+// Rewrite replaces what a Task was created with, its checks and dependencies too.
+// Only one that nothing was begun with, and that is pending or ready, is rewritten.
+func Rewrite(tx rewriteTx, t hub.Task) (hub.Task, error) {
+	old, err := tx.Task(t.ID)
+	if err != nil {
+		return t, err
+	}
+	if old.Latest != "" || old.State != hub.TaskPending && old.State != hub.TaskReady {
+		e := hub.Errorf(hub.CodeTaskStateInvalid, "%s is %s; it is changed only before it is started", t.ID, old.State)
+		return t, e.WithNext("wavehub", "task", "show", string(t.ID))
+	}
+	t.Run, t.Origin, t.Hat, t.CreatedAt = old.Run, old.Origin, old.Hat, old.CreatedAt
+	t.Dependencies = dedupe(t.Dependencies)
+	if t, err = complete(tx, t, nil); err != nil {
+		return t, err
+	}
+	t.Version, t.UpdatedAt = old.Version+1, tx.Now()
+	return t, tx.RewriteTask(t)
 }
 
 type newTaskRx interface {
@@ -202,9 +264,10 @@ func cycle(path []hub.TaskID) error {
 }
 
 func dedupe(ids []hub.TaskID) []hub.TaskID {
-	out := make([]hub.TaskID, 0, len(ids))
+	out, seen := make([]hub.TaskID, 0, len(ids)), make(map[hub.TaskID]bool, len(ids))
 	for _, d := range ids {
-		if !slices.Contains(out, d) {
+		if !seen[d] {
+			seen[d] = true
 			out = append(out, d)
 		}
 	}

@@ -26,16 +26,21 @@ func scanEvent(s scanner, e *hub.WaveEvent) error {
 
 // Events implements store.EventReader.
 func (q querier) Events(f store.EventFilter, after int64, limit int) ([]hub.WaveEvent, error) {
-	where, args := "", []any{}
+	query, args := eventsPage(f)
+	es, err := fitting(q, scanEvent, func(e hub.WaveEvent) int { return len(e.Data) }, pageBytes, query, append(args, after, limit)...)
+	return es, wrap(err, "reading events")
+}
+
+// eventsPage is the query of events, with its arguments up to the page's.
+func eventsPage(f store.EventFilter) (query string, args []any) {
+	where := ""
 	if f.Wave != "" {
 		where, args = where+"wave = ? AND wave <> '' AND ", append(args, f.Wave)
 	}
 	if f.Run != "" {
 		where, args = where+"run = ? AND ", append(args, f.Run)
 	}
-	query := eventsQuery + where + `seq > ? ORDER BY seq LIMIT ?`
-	es, err := fitting(q, scanEvent, func(e hub.WaveEvent) int { return len(e.Data) }, pageBytes, query, append(args, after, limit)...)
-	return es, wrap(err, "reading events")
+	return eventsQuery + where + `seq > ? ORDER BY seq LIMIT ?`, args
 }
 
 // EventRange implements store.EventReader.

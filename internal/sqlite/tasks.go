@@ -18,12 +18,14 @@ const (
 
 	insertDependency = `INSERT INTO task_deps (task, dependency) VALUES (?, ?) ON CONFLICT (task, dependency) DO NOTHING`
 	taskStateQuery   = `SELECT state FROM tasks WHERE id = ?`
+	dropDependencies = `DELETE FROM task_deps WHERE task = ?`
 	dependentQuery   = `SELECT task FROM task_deps WHERE dependency = ? ORDER BY rid`
 )
 
 var (
 	insertTask = insertInto("tasks", allTaskCols)
 	updateTask = updateSet("tasks", "id, state, latest, result, result_data, version, updated_at", 1)
+	rewriteAll = updateSet("tasks", allTaskCols, 1)
 	updateText = updateSet("tasks", "id, title, spec, state, latest, result, result_data, version, updated_at", 1)
 )
 
@@ -75,12 +77,33 @@ func (q querier) Dependents(id hub.TaskID) ([]hub.TaskID, error) {
 // PutTask implements store.Tasks.
 func (tx *Tx) PutTask(t hub.Task) error {
 	_, err := tx.exec(insertTask, append(taskArgs(t), asJSON{t.Dependencies})...)
-	for _, d := range t.Dependencies {
-		if err == nil {
-			_, err = tx.exec(insertDependency, t.ID, d)
-		}
+	if err == nil {
+		err = tx.putDependencies(t)
 	}
 	return wrap(err, "putting %s", t.ID)
+}
+
+func (tx *Tx) putDependencies(t hub.Task) error {
+	for _, d := range t.Dependencies {
+		if _, err := tx.exec(insertDependency, t.ID, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RewriteTask implements store.Tasks.
+func (tx *Tx) RewriteTask(t hub.Task) error {
+	tx.taskChanged(t.ID)
+	all := append(taskArgs(t), asJSON{t.Dependencies})
+	err := tx.save(noTask(t.ID), rewriteAll, keysLast(all, 1)...)
+	if err == nil {
+		_, err = tx.exec(dropDependencies, t.ID)
+	}
+	if err == nil {
+		err = tx.putDependencies(t)
+	}
+	return wrap(err, "rewriting %s", t.ID)
 }
 
 // SaveTask implements store.Tasks.

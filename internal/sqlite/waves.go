@@ -12,6 +12,10 @@ const (
 	waveQuery    = `SELECT ` + waveCols + ` FROM waves WHERE id = ?`
 	runningQuery = `SELECT id FROM waves WHERE status = 'running' ORDER BY rid`
 	deleteWave   = `DELETE FROM waves WHERE uid = ?`
+
+	// A replaced wave's Tasks are cancelled as task update would, all at once.
+	withdrawTasks = `UPDATE tasks SET state = 'cancelled', version = version + 1, updated_at = ?
+		WHERE id IN (SELECT task FROM wave_tasks WHERE uid = ?) AND state IN ('pending', 'ready') AND latest = ''`
 )
 
 var (
@@ -42,16 +46,21 @@ func (q querier) Wave(id hub.WaveID) (hub.Wave, error) {
 
 // WaveList implements store.WaveReader.
 func (q querier) WaveList(f store.WaveFilter, p store.Page) ([]hub.Wave, int64, error) {
-	where, args := "", []any{}
+	query, args := wavePage(f)
+	ws, next, err := paged(q, scanWave, p.Limit, query, append(args, before(p.Before))...)
+	return ws, next, wrap(err, "listing waves")
+}
+
+// wavePage is the query of a page of waves, with its arguments up to the page's.
+func wavePage(f store.WaveFilter) (query string, args []any) {
+	where := ""
 	if f.Status != "" {
 		where, args = where+"status = ? AND ", append(args, f.Status)
 	}
 	if f.Run != "" {
 		where, args = where+"run = ? AND ", append(args, f.Run)
 	}
-	query := `SELECT ` + waveCols + `, rid FROM waves WHERE ` + where + `rid < ? ORDER BY rid DESC LIMIT ?`
-	ws, next, err := paged(q, scanWave, p.Limit, query, append(args, before(p.Before))...)
-	return ws, next, wrap(err, "listing waves")
+	return `SELECT ` + waveCols + `, rid FROM waves WHERE ` + where + `rid < ? ORDER BY rid DESC LIMIT ?`, args
 }
 
 // RunningWaves implements store.WaveReader.
@@ -85,6 +94,9 @@ func (tx *Tx) SaveWave(w hub.Wave) error {
 func (tx *Tx) ReplaceWave(old hub.WaveUID, w hub.Wave) error {
 	if err := tx.save(noWave(w.ID), deleteWave, old); err != nil {
 		return wrap(err, "replacing the wave %s", w.ID)
+	}
+	if _, err := tx.exec(withdrawTasks, tx.now, old); err != nil {
+		return wrap(err, "cancelling the Tasks of the wave %s", w.ID)
 	}
 	if err := tx.DropStaged(old); err != nil {
 		return err

@@ -42,6 +42,11 @@ var (
 	insertWaveOrder  = insertInto("wave_orders", "uid, first, second, path")
 	updateProgress   = updateSet("wave_tasks", "task, "+progressCols, 1)
 
+	updateEntry = updateSet("wave_tasks", "task, entry", 1)
+	updatePlace = updateSet("wave_tasks", "task, level, sub", 1)
+
+	moveOrders = []string{`DELETE FROM wave_orders WHERE uid = ?`, `UPDATE wave_orders SET uid = ? WHERE uid = ?`}
+
 	dropStaged = []string{
 		`DELETE FROM staged_tasks WHERE uid = ?`, `DELETE FROM staged_deps WHERE uid = ?`,
 		`DELETE FROM wave_tasks WHERE uid = ?`, `DELETE FROM wave_orders WHERE uid = ?`,
@@ -195,9 +200,34 @@ func (tx *Tx) DropLeftovers() error {
 	return nil
 }
 
+// SaveWaveEntry implements store.Waves.
+func (tx *Tx) SaveWaveEntry(x hub.WaveTask) error {
+	err := tx.save(noWaveTask(x), updateEntry, asJSON{x.Entry}, x.Task)
+	return wrap(err, "saving what was declared of the task %s of the wave %s", x.Entry.Token, x.Wave)
+}
+
+// SaveWavePlace implements store.Waves.
+func (tx *Tx) SaveWavePlace(x hub.WaveTask) error {
+	err := tx.save(noWaveTask(x), updatePlace, x.Level, x.Sub, x.Task)
+	return wrap(err, "placing the task %s of the wave %s", x.Entry.Token, x.Wave)
+}
+
+// MoveWaveOrders implements store.Waves.
+func (tx *Tx) MoveWaveOrders(from, to hub.WaveUID) error {
+	_, err := tx.exec(moveOrders[0], to)
+	if err == nil {
+		_, err = tx.exec(moveOrders[1], to, from)
+	}
+	return wrap(err, "moving the orders of a wave")
+}
+
+func noWaveTask(x hub.WaveTask) error {
+	return hub.Errorf(hub.CodeTaskNotFound, "no wave has %s", x.Task)
+}
+
 // SaveWaveProgress implements store.Waves.
 func (tx *Tx) SaveWaveProgress(x hub.WaveTask) error {
-	err := tx.save(hub.Errorf(hub.CodeTaskNotFound, "no wave has %s", x.Task), updateProgress,
+	err := tx.save(noWaveTask(x), updateProgress,
 		x.Iteration, x.EndedAs, x.EndedReason, x.Base, x.Noted, x.ReadyMS, x.Idle, x.StartedAt, x.CompletedAt, x.Task)
 	return wrap(err, "saving the task %s of the wave %s", x.Entry.Token, x.Wave)
 }

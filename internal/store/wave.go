@@ -33,7 +33,8 @@ type WaveReader interface {
 // at once.
 type Waves interface {
 	WaveReader
-	// StageWaveTasks stores some tasks of a wave, with what it gives its Task.
+	// StageWaveTasks stores some tasks of a wave, with what it gives its Task. Of a
+	// wave that is there it stores the tasks alone: their Tasks are stored already.
 	StageWaveTasks(hub.WaveUID, []hub.WaveTask, []hub.Task) error
 	// StageWaveOrders stores some of its orders.
 	StageWaveOrders(hub.WaveUID, []hub.WaveOrder) error
@@ -46,8 +47,16 @@ type Waves interface {
 	// SaveWave replaces the record of a wave and raises its version.
 	SaveWave(hub.Wave) error
 	// ReplaceWave makes w, of what was staged for its uid, in the place of the wave
-	// of the same name whose uid is old; old's Tasks stay.
+	// of the same name whose uid is old. Of old's Tasks those that nothing was begun
+	// with are cancelled; the others stay as they are.
 	ReplaceWave(old hub.WaveUID, w hub.Wave) error
+	// SaveWaveEntry replaces what was declared of a task, SaveWavePlace its level and
+	// sub-wave.
+	SaveWaveEntry(hub.WaveTask) error
+	SaveWavePlace(hub.WaveTask) error
+	// MoveWaveOrders gives a wave the orders that were staged for from, in the place
+	// of its own.
+	MoveWaveOrders(from, to hub.WaveUID) error
 	// SaveWaveProgress stores what the engine wrote down of one task.
 	SaveWaveProgress(hub.WaveTask) error
 }

@@ -45,6 +45,8 @@ type Tasks interface {
 	SaveTask(hub.Task) error
 	// SaveTaskText keeps title and spec too: an update by its author.
 	SaveTaskText(hub.Task) error
+	// RewriteTask replaces all that a Task was put with, its dependencies too.
+	RewriteTask(hub.Task) error
 }
 
 // DispatchFilter selects Dispatches; empty fields do not filter.

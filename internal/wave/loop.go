@@ -240,7 +240,7 @@ func (l *loop) take(rx store.Rx, i int, r hub.WaveRow) (err error) {
 	t.WaveRow, t.failures = r, 0
 	l.files.due = true
 	if r.Dispatch != nil && r.Dispatch.State == hub.Failed && r.EndedAs == "" {
-		t.failures, err = failures(rx, r)
+		t.failures, err = failures(rx, r, l.wave.Policy.Retry+1)
 	}
 	return err
 }
@@ -252,28 +252,6 @@ func (l *loop) moved(t *task, r hub.WaveRow) {
 	if r.Dispatch.State.Final() {
 		l.open(target(r.Entry))
 		l.watch.forget(r.Dispatch.ID)
-	}
-}
-
-// failures counts the attempts of this iteration that failed and count as such.
-func failures(rx store.DispatchReader, r hub.WaveRow) (n int, err error) {
-	p := store.Page{Limit: 50}
-	for {
-		ds, next, err := rx.DispatchList(store.DispatchFilter{Task: r.Task}, p)
-		if err != nil {
-			return n, err
-		}
-		for _, d := range ds {
-			if d.ID == r.Base {
-				return n, nil
-			}
-			if d.State == hub.Failed && !poolClosed(d) {
-				n++
-			}
-		}
-		if p.Before = next; next == 0 {
-			return n, nil
-		}
 	}
 }
 

@@ -1,40 +1,46 @@
 package wave
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/store"
 )
 
 func encode(v any) (json.RawMessage, error) { return json.Marshal(v) }
 
-// updateRunning is UpdateTask of a running wave: a status ends the task, whose
-// worker gets its order to stop with the commit; a goal is that of later attempts.
-// Everything else of a spawned wave stays as it was planned.
-func (s *Service) updateRunning(tx store.Tx, w hub.Wave, token string, in TaskUpdate) error {
-	if in.Worker != "" || in.Start != nil || in.Dependencies != nil || in.WriteScope != nil || in.ReadScope != nil || in.Workspace != nil || in.HandoffPath != nil ||
-		in.VerifyCmd != nil || in.TimeoutSecs != nil {
-		return hub.Errorf(hub.CodeWaveRunning, "the wave %s has been spawned: of its tasks only goal and status change", w.ID)
-	}
-	x, err := tx.WaveTaskNamed(w.ID, token)
-	if err != nil {
-		return err
-	}
-	r, _, err := tx.WaveRow(x.Task)
-	if err != nil {
-		return err
-	}
-	if in.Goal != "" {
-		if _, err := run.Update(tx, run.UpdateInput{Task: x.Task, Change: hub.TaskChange{Spec: in.Goal}}); err != nil {
-			return err
+// updateRunning ends a task of a running wave: its worker gets its order to stop
+// with the commit. A goal is that of later attempts.
+func (s *Service) updateRunning(ctx context.Context, q receipt.Request, id hub.WaveID, token string, in TaskUpdate) (Created, error) {
+	return receipt.Do(ctx, s.Store, store.Settle, q, func(tx store.Tx) (Created, error) {
+		w, err := tx.Wave(id)
+		if err != nil {
+			return Created{}, err
 		}
-	}
-	if in.Status == "" {
-		return nil
-	}
-	return s.setStatus(tx, w, r, in)
+		if w.Status != hub.WaveRunning {
+			return Created{}, errMoved
+		}
+		if err := run.Operates(tx, q.Principal, w.Run); err != nil {
+			return Created{}, err
+		}
+		if in.Goal != "" {
+			if err := editText(tx, w, token, in.Goal); err != nil {
+				return Created{}, err
+			}
+		}
+		x, err := tx.WaveTaskNamed(id, token)
+		if err != nil {
+			return Created{}, err
+		}
+		r, _, err := tx.WaveRow(x.Task)
+		if err != nil {
+			return Created{}, err
+		}
+		return created(w), s.setStatus(tx, w, r, in)
+	})
 }
 
 // setStatus ends a task by the word of its operator.

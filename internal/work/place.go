@@ -83,7 +83,7 @@ func (s *Service) resolveNew(ctx context.Context, p *place) error {
 		return err
 	}
 	if p.repo.Kind != hub.RepoGit {
-		return hub.Invalid("worktree", "%s is a plain folder: it has no worktrees; use path:%s", p.repo.Name, p.repo.Path)
+		return plainFolder(p.repo)
 	}
 	p.worktree = hub.Worktree{ID: hub.NewWorktreeID(), Repo: p.repo.ID, Name: p.spec.Name, DisplayName: p.spec.DisplayName, Comment: p.spec.Comment}
 	if err := s.findParent(ctx, p); err != nil {

@@ -303,15 +303,20 @@ func (s *Service) probe(ctx context.Context, in StartInput, body *hub.PeerStart)
 		return peer, err
 	}
 	body.Spec.CurrentDir = "" // a directory of this hub means nothing there
+	return peer, s.validateThere(ctx, peer, *body)
+}
+
+// validateThere has the owner of a start that is to come validate it.
+func (s *Service) validateThere(ctx context.Context, peer hub.Peer, body hub.PeerStart) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return peer, err
+		return err
 	}
 	_, err = s.Remote.Probe(ctx, peer.ID, raw)
 	if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.CodeRemoteRuntimeUnavailable {
 		err = e.WithNext("wavehub", "peer", "show", peer.Name)
 	}
-	return peer, err
+	return err
 }
 
 func peerNamed(rx store.PeerReader, on string) (hub.Peer, error) {

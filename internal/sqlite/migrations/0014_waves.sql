@@ -58,6 +58,7 @@ CREATE TABLE wave_orders (
     path   TEXT NOT NULL,
     UNIQUE (uid, first, second)
 ) STRICT;
+CREATE INDEX wave_orders_uid ON wave_orders (uid);
 
 -- Tasks of a wave that is being stored in parts, until its last part moves them
 -- to tasks.

@@ -1,0 +1,143 @@
+package storetest
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/wavehub/wavehub/internal/hub"
+	"github.com/wavehub/wavehub/internal/store"
+)
+
+// logged appends events and returns them as they are kept.
+func logged(f *fixture, es ...hub.WaveEvent) []hub.WaveEvent {
+	f.Helper()
+	var out []hub.WaveEvent
+	f.update(func(tx store.Tx) error {
+		out = nil
+		for _, e := range es {
+			seq, err := tx.AppendEvent(e)
+			if err != nil {
+				return err
+			}
+			e.Seq, e.At = seq, tx.Now()
+			out = append(out, e)
+		}
+		return nil
+	})
+	return out
+}
+
+func read(f *fixture, filter store.EventFilter, after int64, limit int) []hub.WaveEvent {
+	f.Helper()
+	var out []hub.WaveEvent
+	f.view(func(rx store.Rx) (err error) {
+		out, err = rx.Events(filter, after, limit)
+		return err
+	})
+	return out
+}
+
+func reach(f *fixture, first, last int64) {
+	f.Helper()
+	f.view(func(rx store.Rx) error {
+		a, b, err := rx.EventRange()
+		equal(f, [2]int64{first, last}, [2]int64{a, b})
+		return err
+	})
+}
+
+func events(f *fixture) {
+	reach(f, 0, 0)
+	n := 0
+	var all []hub.WaveEvent
+	for i := range 6 {
+		e := filled[hub.WaveEvent](&n)
+		e.Run, e.Wave = hub.RunID([]string{"run", "run2"}[i%2]), hub.WaveID([]string{"w1", "w10", "w"}[i%3])
+		all = append(all, logged(f, e)...)
+	}
+	for i, e := range all {
+		if e.Seq <= 0 || i > 0 && e.Seq <= all[i-1].Seq {
+			f.Errorf("event %d has sequence %d", i, e.Seq)
+		}
+	}
+	for _, sig := range f.published() {
+		if sig.Topic != hub.TopicEvent || sig.Key == "" {
+			f.Errorf("signal %v", sig)
+		}
+	}
+	reach(f, all[0].Seq, all[5].Seq)
+	equal(f, all, read(f, store.EventFilter{}, 0, 10))
+	equal(f, all[2:4], read(f, store.EventFilter{}, all[1].Seq, 2))
+	equal(f, []hub.WaveEvent(nil), read(f, store.EventFilter{}, all[5].Seq, 10))
+	equal(f, []hub.WaveEvent{all[0], all[3]}, read(f, store.EventFilter{Wave: "w1"}, 0, 10))
+	equal(f, []hub.WaveEvent{all[1], all[3], all[5]}, read(f, store.EventFilter{Run: "run2"}, 0, 10))
+	equal(f, []hub.WaveEvent{all[3]}, read(f, store.EventFilter{Run: "run2", Wave: "w1"}, 0, 10))
+	bad := filled[hub.WaveEvent](&n)
+	bad.Data = json.RawMessage("{")
+	f.refused(hub.CodeInternal, func(tx store.Tx) error { _, err := tx.AppendEvent(bad); return err })
+	reach(f, all[0].Seq, all[5].Seq)
+}
+
+// eventPlaces: an event of a Task gets the place that its wave gives it; one of a
+// wave itself, or of a Task without one, has none.
+func eventPlaces(f *fixture) {
+	n := 0
+	w := newWave(&n, 3)
+	f.update(w.put)
+	f.published()
+	got := logged(f, hub.WaveEvent{Run: "r", Task: w.tasks[2].Task, Type: hub.EventMilestone, Data: json.RawMessage(`{"name":"x"}`)},
+		hub.WaveEvent{Run: "r", Task: "of none", Type: hub.EventMilestone, Data: json.RawMessage(`{}`)},
+		hub.WaveEvent{Run: "r", Wave: w.ID, Total: w.Total, Type: hub.EventWaveStarted})
+	equal(f, []hub.Signal{{Topic: hub.TopicEvent, Key: string(w.ID)}, {Topic: hub.TopicEvent}}, f.published())
+	got[0].Wave, got[0].Token, got[0].Index, got[0].Total = w.ID, w.tasks[2].Entry.Token, 2, w.Total
+	got[1].Index, got[2].Index = -1, -1
+	got[2].Data = json.RawMessage("{}")
+	equal(f, got, read(f, store.EventFilter{}, 0, 10))
+	equal(f, []hub.WaveEvent{got[0], got[2]}, read(f, store.EventFilter{Wave: w.ID}, 0, 10))
+}
+
+// eventBytes: a page ends at 8 MiB, and the rest follows.
+func eventBytes(f *fixture) {
+	data, err := json.Marshal(map[string]string{"text": strings.Repeat("x", 3<<20)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	var all []hub.WaveEvent
+	for range 3 {
+		all = append(all, logged(f, hub.WaveEvent{Run: "r", Wave: "w", Index: -1, Type: hub.EventWarning, Data: data})...)
+	}
+	got := read(f, store.EventFilter{}, 0, 10)
+	if len(got) != 2 {
+		f.Fatalf("a page of %d events", len(got))
+	}
+	equal(f, all, append(got, read(f, store.EventFilter{}, got[1].Seq, 10)...))
+}
+
+// sweptEvents: the oldest go first, the newest and those of waves that have not
+// ended stay.
+func sweptEvents(f *fixture) {
+	n := 0
+	over, running, pending := newWave(&n, 0).Wave, newWave(&n, 0).Wave, newWave(&n, 0).Wave
+	over.Status, running.Status, pending.Status = hub.WaveFailed, hub.WaveRunning, hub.WavePending
+	f.update(func(tx store.Tx) error { return first(tx.PutWave(over), tx.PutWave(running), tx.PutWave(pending)) })
+	var all []hub.WaveEvent
+	for _, id := range []hub.WaveID{over.ID, running.ID, "", pending.ID, over.ID, over.ID} {
+		all = append(all, logged(f, hub.WaveEvent{Run: "r", Wave: id, Index: -1, Type: hub.EventWarning, Data: json.RawMessage("{}")})...)
+	}
+	sweep := func(before hub.Micros, limit, want int) {
+		f.update(func(tx store.Tx) error { return same(f, want)(tx.SweepEvents(before, limit)) })
+	}
+	sweep(all[0].At, 10, 0)
+	equal(f, all, read(f, store.EventFilter{}, 0, 10))
+	later := all[5].At + 1
+	sweep(later, 1, 1)
+	equal(f, all[1:], read(f, store.EventFilter{}, 0, 10))
+	sweep(later, 10, 2)
+	kept := []hub.WaveEvent{all[1], all[3], all[5]}
+	equal(f, kept, read(f, store.EventFilter{}, 0, 10))
+	reach(f, all[1].Seq, all[5].Seq)
+	next := logged(f, hub.WaveEvent{Run: "r", Index: -1, Type: hub.EventWarning, Data: json.RawMessage("{}")})
+	if next[0].Seq <= all[5].Seq {
+		f.Errorf("a sequence was given again: %d", next[0].Seq)
+	}
+}
