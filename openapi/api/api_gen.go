@@ -3759,12 +3759,15 @@ type WaveCheckpoint struct {
 
 // WaveCreate One of tasks, source and checkpoint; none makes an empty wave. With a checkpoint tasks or source only have to be the same, and the policy is the checkpoint's: none is taken.
 type WaveCreate struct {
+	// Checkpoint The files of a checkpoint folder, as they are.
 	Checkpoint *WaveCheckpoint `json:"checkpoint,omitempty"`
 
 	// CheckpointDir Absolute, on the hub's host.
-	CheckpointDir string        `json:"checkpoint_dir,omitempty"`
-	Defaults      *WaveDefaults `json:"defaults,omitempty"`
-	Goal          string        `json:"goal,omitempty"`
+	CheckpointDir string `json:"checkpoint_dir,omitempty"`
+
+	// Defaults For tasks that name neither worker nor start: an imported plan names none.
+	Defaults *WaveDefaults `json:"defaults,omitempty"`
+	Goal     string        `json:"goal,omitempty"`
 
 	// Metadata A JSON object of at most 16 KiB.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
@@ -3774,11 +3777,13 @@ type WaveCreate struct {
 	Policy WavePolicyInput `json:"policy,omitempty"`
 
 	// Replace Take the place of the pending wave of that id.
-	Replace bool        `json:"replace,omitempty"`
-	RunId   string      `json:"run_id"`
-	Source  *WaveSource `json:"source,omitempty"`
-	Spawn   bool        `json:"spawn,omitempty"`
-	Tasks   []WaveEntry `json:"tasks,omitempty"`
+	Replace bool   `json:"replace,omitempty"`
+	RunId   string `json:"run_id"`
+
+	// Source The tasks as the text of a file.
+	Source *WaveSource `json:"source,omitempty"`
+	Spawn  bool        `json:"spawn,omitempty"`
+	Tasks  []WaveEntry `json:"tasks,omitempty"`
 
 	// WaveId A token; absent: minted.
 	WaveId string `json:"wave_id,omitempty"`
@@ -3786,6 +3791,7 @@ type WaveCreate struct {
 
 // WaveDefaults For tasks that name neither worker nor start: an imported plan names none.
 type WaveDefaults struct {
+	// Start As worker start: the plan judges what is given and what is missing. A new worktree without a name gets one of the wave and the task.
 	Start  *WaveStart `json:"start,omitempty"`
 	Worker string     `json:"worker,omitempty"`
 }
@@ -3808,12 +3814,14 @@ type WaveEnding struct {
 
 // WaveEntry A task as its caller declares it. Tokens, names and times are judged by the plan, so that all that is wrong is told at once.
 type WaveEntry struct {
-	Dependencies []string   `json:"dependencies,omitempty"`
-	Goal         string     `json:"goal"`
-	HandoffPath  string     `json:"handoff_path,omitempty"`
-	ReadScope    []string   `json:"read_scope,omitempty"`
-	Start        *WaveStart `json:"start,omitempty"`
-	TaskId       string     `json:"task_id"`
+	Dependencies []string `json:"dependencies,omitempty"`
+	Goal         string   `json:"goal"`
+	HandoffPath  string   `json:"handoff_path,omitempty"`
+	ReadScope    []string `json:"read_scope,omitempty"`
+
+	// Start As worker start: the plan judges what is given and what is missing. A new worktree without a name gets one of the wave and the task.
+	Start  *WaveStart `json:"start,omitempty"`
+	TaskId string     `json:"task_id"`
 
 	// TimeoutSecs Of each attempt, from when it is ready; clamped to 1 to 604800.
 	TimeoutSecs *int64 `json:"timeout_secs,omitempty"`
@@ -3883,12 +3891,15 @@ type WavePlan struct {
 
 // WavePlanRequest Either tasks or source. defaults completes what tasks say of their placement.
 type WavePlanRequest struct {
+	// Defaults For tasks that name neither worker nor start: an imported plan names none.
 	Defaults *WaveDefaults `json:"defaults,omitempty"`
 
 	// Policy What is left out has its default.
 	Policy WavePolicyInput `json:"policy,omitempty"`
-	Source *WaveSource     `json:"source,omitempty"`
-	Tasks  []WaveEntry     `json:"tasks,omitempty"`
+
+	// Source The tasks as the text of a file.
+	Source *WaveSource `json:"source,omitempty"`
+	Tasks  []WaveEntry `json:"tasks,omitempty"`
 }
 
 // WavePolicy defines model for WavePolicy.
@@ -3913,6 +3924,7 @@ type WavePolicy struct {
 
 // WavePolicyInput What is left out has its default.
 type WavePolicyInput struct {
+	// Budget What all attempts may use together; 0 no bound. Tokens are input and output without what was read from a cache.
 	Budget *WaveBudget `json:"budget,omitempty"`
 
 	// Concurrency Most live Dispatches of the wave; 0 no limit.
@@ -3975,6 +3987,7 @@ type WaveResult struct {
 
 // WaveRetry defines model for WaveRetry.
 type WaveRetry struct {
+	// Budget What all attempts may use together; 0 no bound. Tokens are input and output without what was read from a cache.
 	Budget *WaveBudget `json:"budget,omitempty"`
 
 	// MaxIterations Raises the limit; needs reason.
@@ -4060,11 +4073,13 @@ type WaveTask struct {
 	ResultData      json.RawMessage `json:"result_data"`
 	ScopeViolations []string        `json:"scope_violations"`
 	SessionId       string          `json:"session_id"`
-	Start           *WaveStart      `json:"start,omitempty"`
-	StartedAt       *string         `json:"started_at"`
-	Status          WaveStatus      `json:"status"`
-	Sub             string          `json:"sub"`
-	TaskId          string          `json:"task_id"`
+
+	// Start As worker start: the plan judges what is given and what is missing. A new worktree without a name gets one of the wave and the task.
+	Start     *WaveStart `json:"start,omitempty"`
+	StartedAt *string    `json:"started_at"`
+	Status    WaveStatus `json:"status"`
+	Sub       string     `json:"sub"`
+	TaskId    string     `json:"task_id"`
 
 	// Usage Null where nothing is known.
 	Usage        *WaveTaskUsage `json:"usage"`
@@ -4090,13 +4105,15 @@ type WaveTaskAdd struct {
 
 // WaveTaskUpdate defines model for WaveTaskUpdate.
 type WaveTaskUpdate struct {
-	Dependencies *[]string            `json:"dependencies,omitempty"`
-	Goal         string               `json:"goal,omitempty"`
-	HandoffPath  *string              `json:"handoff_path,omitempty"`
-	ReadScope    *[]string            `json:"read_scope,omitempty"`
-	Reason       string               `json:"reason,omitempty"`
-	Start        *WaveStart           `json:"start,omitempty"`
-	Status       WaveTaskUpdateStatus `json:"status,omitempty"`
+	Dependencies *[]string `json:"dependencies,omitempty"`
+	Goal         string    `json:"goal,omitempty"`
+	HandoffPath  *string   `json:"handoff_path,omitempty"`
+	ReadScope    *[]string `json:"read_scope,omitempty"`
+	Reason       string    `json:"reason,omitempty"`
+
+	// Start As worker start: the plan judges what is given and what is missing. A new worktree without a name gets one of the wave and the task.
+	Start  *WaveStart           `json:"start,omitempty"`
+	Status WaveTaskUpdateStatus `json:"status,omitempty"`
 
 	// TimeoutSecs Of each attempt; clamped to 1 to 604800.
 	TimeoutSecs *int64    `json:"timeout_secs,omitempty"`
@@ -26671,210 +26688,210 @@ var swaggerSpec = []string{
 	"74Mn4wPp651FklOosrXXwSckYi7b1pDULnlAk5bkiFGM9Wj4RS6IYQDqyU9PzCtPjTgh8y2J9HIdFow/",
 	"Xv5/s9fvXl1dvnv95qfr2dWry2++f/XSesFqlhCGNa1Wd2n9gS9IXfyRWb+77j65IFA3mDmXCWTw+iPC",
 	"VgdkDX3sqHDdnOktOyU/c73qnie8ySg89l1SlFvsDaslNOlZMaLo2mcdYRFBvnUexPZVj9Q5jmy+oTeY",
-	"+pJSqcc7y3p0fFD6264K39OXbJptRqRwGuojRVYSrbAR+bsB6t745bx0vzpoMU43G1F+ncbkvQQ8EIKU",
-	"CJe7Y4xOiM/r9Le9CASH6nOvIXaATc1KGov3vHMdQLCJvXWM26pN4vp1Y75ZEb/7rXp3SAf60DM1nhyu",
-	"LfrTQR6wim5E3MlzWJky2iC63qaas8eLCAlI7AtC54oJfU7WZn5FP5n87NlXI7HYUkzyZXjBxrPJb2Vt",
-	"ORucsqBr5hP1LYicMDzPaGsA88TXFhO6KqmA59sOXYkq5QMOGKuVDznfFg6vk+FwNio/AM60iKX7uTzN",
-	"vf27POjJFuCaC8BL3/UqmRWZnzy+pTVsmvmtG/5l+A734Rv/LlD79gtRm/4IzXmSgbLAkt71I6rDvKj9",
-	"9uZquJ9qe4EOI9FLIFCjR3GtbJ0JKVhe0pqZz5zSnllqBPHL4V81I38zVkMR4HcIow3Ydu/9nuQelpNq",
-	"Im2g+3CMm+ht7mTYnEVhbpI+hcPxb6BjwS4y0f4f7p3kw9zqAK5q/8YOg6e8WSDoiDUAMzTYAFcbfViQ",
-	"pnlB8pKuK6z2fmr+7/nZV39OWCbHWh99QJoRCkoK7fOnyx9fGWXU/Pd/vX316iqFZR/UQ8HR9SVPhFPi",
-	"qAAvHlMZQA1e2D7M/klFoA0+yaVYlDxHa9mCuuwtmxqEmrm0klNITSBIdUpeGU0dumfCL30X6mEEmQOJ",
-	"faQKZx6Taw7EtfUsDD/7L1bLOI56i/oFtz7JL2+jmWt390xP6oJcNfPZDsDcffkMR3akiUDe3SlZaZvA",
-	"6Ntx0N1lFHyZKNj7icJr8MKe4/IOL9zpmvCbS6yAVwe+x9Yd2VJ6SCadtXbmaYkzdSO+c76GXlZfsWQH",
-	"6vJG74uo8iW7ZQcUZbwtqfjB/CSays1qTkv+X+hpGf2+6/ZnCaTbRt3Ba+QkojmLqH/oCKez3bXOkjN7",
-	"KqmjxG2L5Ic6uJyor/0Y171q5sPFSTFw7k6zilQuKjyGAwQedkfJ7VJSe/BAxUbgHDzoeuwtMsJX7i8w",
-	"glWWNJK3sMCmlYfdtW99q9jf3831DoeegmM9xBtWM4wpgJ+yZFSgp+Du/olbWvIELEcUhf7oU+gRCY6b",
-	"tUed4hR+FkMkdNU2yD/AfnyF3oye//bUwaYo4m6pRSTEBxV1iaK8RveYK9dItxO5b8fm0Q7Ah3K2TeZR",
-	"Szlr3vod6JVy+NjgIeG3Q6Jre+RAkM5mXxIj5FwKhGno9O3pJGuh9aQSLeVLdgicsesIf8hv1jYTK2Ys",
-	"zXzAOJFrJsVs0eY2RdB2C5ZqhmT9QhF5n4THPg7gOQ4q3e8ADTPtLCg8nO5J9mbS3/fw3NxKd7YzBCyD",
-	"BWeOpu2R/Dp4I167MoFDQ+O8LdIDqH6ulWOMu7yuvWXj2YiN2h8Wjepek16EUiqNSIIOWhCDr5ClT2+Z",
-	"jef73B0fRn42BoercwHbnFnY8UBkAfZRKTcHOHq/cW++cm/rfHodvLrzxSWO07/+fR+pdda7HAWbsmAU",
-	"Ccz4VZDcVEqxDLoPhehhz8/OMnJG5GIxHI1/9vW/P5ssHh/hUYmFOT+t4iUTurcYyDy7+ASzd9zSUcrC",
-	"Vl7TGORgkjR+pLz81v7S/X1p3hBlu52kkX0AQl2O7KdJeTlbUIW5N0Jz0bAD5vutmS/+2pKqfUPI432A",
-	"hC6hRWVd81hRSHIQiH+8vPzODgJ/vnBvCUVGj2AaLddU85wItmmzfiqrARIE7wryIFs4pn28wUuiQ6Db",
-	"k+u7Nm+7bN/gP3vlXrXXte1yaL58fnZ2kAN7GuJvhekBqOzJ/YAc9+2Ve0P4kXtXUi28sk12YvzDA9BC",
-	"gg7QAPASI+2Ab7hm2m1nNkCfr+UtE4AjE1H693TTafudjc6IGWrRMbLxjYd7wNF/TW/WhG1X79NMHm1F",
-	"xCHEp7ZtW6fQfudJ3E3kUMzHtiPD4xoTMv00itqucOr1WKBcMdXmUl8QwVgBITfV475jhNkhiYf7O13c",
-	"YzrhtaCVWskpLtkRfR0Puzued8a8YM16TetRHodr++jE93ea++bWEe5R6r5dt76Sw9JA0W9ElUfoQImz",
-	"4GVEgjhyDJSJBjI34C2P/4YZ06pi+eMbbhStpXLMfk2VPkiTwhVd4vvbDyCS+7+v3/zU+fS6YvlfuO58",
-	"9t31y51fulkkkTPftG2WL4hZHCmlNBukd6PCqTs8qigcnkqepkv/OoB77s0n6BbTgEqJcG1SMJVUxIgL",
-	"ZIOZTbi6N9UsyZZG9ZrYcU5bxcjmgLk0Gsysabu4YFdRsxfukzVXiovlKbkEXdxhmQY4u5ButmSANMFC",
-	"I97n0LoYVQLSdx/Y7pwqNiq30tHwvhfuiJ/oUxWtdycYH9hY5+P6T7meuPuQfEIEsX0TDfFlj0GGDcJs",
-	"8bYfvpf4oU0wktzsrX85SC8/AFqi7SDOUPV/fNMO5mbeirc+MtBsdJQ10E928Ve3BN/jfWu5bDqgT+1W",
-	"ulKAvmAxpglmq9XMhyqKBA7aYRGwNggbkb1rVi/ZbNlHGI8dY3DKBx7oj2aQ76junJz/0B+f/6Q97vaX",
-	"nWNNRnT7QsNGaNuTtifQWbjf0ZR4iXcR3VuQ/clKW49vSzp5W1GX7dil99daIQSqOeYLlAcrWTJXRWE0",
-	"IgfT8q6bv5DOl9x9IJawFLZSdZkJQzbIVJ1LD98E29A0ug0TdlKdJjkMvGazWy7L1ko8AAwRoXgGK0jv",
-	"PRv191Wnmkx2GSD4Jg49A71wEHTYZlgC7rCwZenj67yhWReC+Ywo9W6fPtQbyVkxm2+nuZ3jusy2d3iK",
-	"LB2uuVjOFjKS8dsWGmTE1RlkJAiVZehjyQh6fzJSMag/XEJXANeVmwq1Mf+tjJYIdyuz7S4yYmQY1bLO",
-	"gmK1DDtNWvARImvioGKye0p47Pc/SDhSOznKD5NRPMytHihfuJtFaWu8vQ7ji61RhLnMtE6ypVdP+u2Z",
-	"Ama70204Xa+dbDrcvSHdGxqRC44Lde/BkOZ1WRwK2zqmC2KQljK2t6ZnWuP6ET5QSckRythdS08Og8C6",
-	"jxKVg0G4xg36YIpGz5SezGyG3p4989h81jGR4aGuPXVIbc0ni0GOLai5j7rCniQarnU5ZAKJ7vIPdkE+",
-	"DjE6Fc1b/szS7VrElRjlhqggANOwoLX3zbZK7kQr7Fl4PWyRbCS4yIgUt0asmWZ1DNyhmzCFcFMxvf7g",
-	"zQ9HjR4EXKaXQe/sPkRlRee8jHaJWjCRs+KcUKK0rLpgTUYTBht4JdesjegTrsMG+7nmEA0KoA+xSTsw",
-	"VXh9FKx0X5R/sEpp0GwF1IcZunPjdel3SgTwVTgdhc4PmoX7nT6u1wUT2h5J77imAkhbMhGgZfW71zVC",
-	"29ixlJVyWRu3DEEz4Js15eVcvh/b/SaF4uqTMkY11NasNU3Glcn4R9v2qDZXI9iBDkBS+lgeqmIEBjvA",
-	"l4y7szKW4d7SEfvuEcUj8OQVW3Jl+y0coFgnYjr7WmiHM01i9XYnFmuJekw6Tat0PMiFu9OVYXnN9CzS",
-	"9OZW3iQY6jHXDCTMLnfYrDazf/79HxeAeQy1+r6aG8bPiGKMdCaZTXYr7uvSu9XuElz03XuzhyyNTpfu",
-	"1dLn/hP04uMuk0d+cn/3ofAaURygE3FWn50FwkdI3SJdHsAavfYT8XIffC3Xsmaz7uR39Yg0aHnNlFF7",
-	"IpGrJRvGAr5TNfKn8Z9HtH8pSi7YeduORwpQI606cUEKRhfwtaJbq3lwrDpQiO/lwdfN7wNlE98M7jMK",
-	"rRAWC/hgL8ywb6mssZe6OYbYvfj8VJWAnjoXapdKB+75qMyU+04CyeV6vfvOhJU9viNywWuWa1lvMyhb",
-	"CHsiu+rBsU2QVVXS7Syi2MQXtK+4AvCklSTrJl9hZQXIUeiJwWpYQdj+gpRSaaivYbf7ut6PKbQAX8V2",
-	"lktZF1zQVIMpO/iabgmSHWQL5SteFuSqEe7yyo0A4GRs0+1eSbg1rnn7lDEEFTcn4uzHisFJLWsqtIoD",
-	"na0t6Plub37fTAT0jyYA+8Keo9hn/FGnsMqDkzf8JDtZMVqUTKnBnin7yFzI2cZ2PNqdfczC+omuobEP",
-	"LzBT0WxCOHeuzH6O6Wl+H/lOtmwp1C25mMv3Zru4MocX3a2aqWbNZtbyjWBXc70iUDsyk4vz4OyWhqNL",
-	"4XBrkFLsazwKnhPiCSw8+9oj0PBccpdXoxvI/7zhxlznYsVqrvf2i9x3TM6Zm5Dw/u4+PxtTKpfuTe5b",
-	"kQu2eQz3FP+pZfUY4lJDTcpjnPAQk81Pa1DadI0W7yIqasptgtGQIeNeI6sDZdaypnkcDv4F0xtmvRqV",
-	"LLlucyChHKjAdoKuWm++9YxlmA8/H3OUXcLY5XClFEuiJXYksN37SFXLsH7wy7O9QL5j6Opj4tQcpfUS",
-	"9ahi0LWU66imO6+pyOM5QIGw3/1uSvsilNjjG2IhS505ap4s7SqZE2X4bdqdadnTkNJ5DQ/FGhfCdrpb",
-	"hT1xa7aWt/hRwUqmo6CJAZMZrby6h9sFeUUWlu5pIusQT3TDw5IqjY7T/R468+ORiMW7tBzhCzDbjGi6",
-	"NDwSp9vVMFD91uT7V5cve9L6c9FzzTQdo5ALUMDuSeU9xukXKjAJSZaWV8FZyIqAeBu3NKcJxXNTMM/P",
-	"uRdB4wUNJDgOo25yMerE4S6spLxJ+Dlajdg2xFtyTVauXsPDV8smID3DaEJVNlBZfp1WxZlQbTnEv2tu",
-	"8kvmWhP1LqsXLLub6c+KK9w2VnSbIN+pMY5Rp2p0iY72PoHwHEjqjbm/fuC3zvQyZGaLdsZnbhqbZqJ+",
-	"8VKpGSTOJ5r1SqWGHXgQ7QQfjiIgeWhJNrIpC2PRsoMceWYrf5DYRnW3pzgw4rgF5q770ABX5pmPbTe2",
-	"VOedHOYupCZziI4ZCqMTEVio1o+jq5QCbtcc0GzPP+T2yxJLIJrtkXbOPtakbvfCwtnsXNc+avNaFpCK",
-	"5tQPVrg2+dgMT0P/aqdFIGfEvDdUFoZaLsfL4S5BdGSEWhEOoeuNb6RkXxjva73TAjXbz7geMExohlMT",
-	"8KMEHY2NE5pnr1jOeBWJdoQwXaOmabEVYtecLRYsP+BVV8zib0XehTldMyC9ibjlZ9C63FXZzmq79Gk2",
-	"q7dLschiG4ZEOyPZLN2m9KXsjj06x7A35K5s01sdGvNhg8m01Bfd5aDRRo+2Dunf3t4mEJVD2k/C4p7d",
-	"sCohB4+hp7T5LPVM0dsD4Cf2yvCUfXzcMNfwq1hp+/GGbcqcDXbeTTfcoUMO/VDbFRFrIuc95M65dju6",
-	"g/+acuega9Xd8b7SAH2YwJYo2PuEc3ixf7Oxh7kX9XIRj8crljc119trc+I2BJvKVWhmxmT8k6uv+CIj",
-	"m1WNnxlGxfCTwj4lWmizL1BL2OA3u/juX0AivZmA2XRGawjM2smutK5OPn6EvskLGdePL9++BjB3AS19",
-	"TgkWrTpCgUwrjACtYJ7kdcHWldRM5NvHf2HbX8SfavYbzM6Y+c+ek3xFa5prVqvM9jpxvRfykjOhvzg3",
-	"xib6gwglNUJ6kkYUrP5FuCZK5IZtSc10UwtX8pbLujBqLtSvoJfeTfMUGtxsWUF03RiD/BeRr6hYsoJU",
-	"dFtKWmBmyKJRZucwAgDjztZcrcGhDx2fZKPDxeoV+0WsmjksRBEKs0JINZwZ9u0MpoEv5cXpL+IXcUly",
-	"KVSzZjXGV64agbBCUArMygVOxQzoKOORwn4xMIptw4KzwBn9TG/Zqpk//kYKQJj4E2JNYAig7RBuRuIK",
-	"e9oRLQ0V/SKC3+Kk/oSFhTkcHw4Lb6gb4QJtZhpz7lf8hV2Xx1TSLlvVlofYc+kE9VzVolujDdDhJH4R",
-	"turfUKCZtou14wRstF0ufJ4qM9yHNELz0vYDcamMvwgmCgVN+xFlRki7KvRYU+tVMQdqdAAsyHabByv7",
-	"OXkeAVW4ffy+mWfwuYjE0bJfhDLTscSLRG4ulG09sjI/xgxcgGsCWqIKE35d6C2zPRWo+kXAFy4s1RZq",
-	"Ad4CRjethWuDmOfQIlk5bxuYMJyp7Bfh9erML17ZMjGVeRQszN7htp+KXPhJoYPoFxEkE0NruAs4Qvfy",
-	"9t1mZ9yzF2RNb6C1lJuDefsvws+DzFlpI6qwDEjzLQtWqwtIiIaaN1seBMcKzsVtxTE+AVelfRlSJ6sZ",
-	"WdOCESUtf2spCXrYNnomF5hpf0osxjDhBfSPAZbUxv9w/YYNQMK/pSwO+BWG8pTjT8BvzJVxdwKmZntJ",
-	"W38KIm/SDd1mpKmwZuJH/uKC0JYBIzRZ+9JSmrmpX0RPn80c1CP4p5GdWneHW48ZcUWVb2RmjguVSaD9",
-	"V0YzxJ45tKpKW/D3xLaD/p/QUXCDXfGUpvOSkVwW7JRcggPYcQKulaP8zYprZvdps+Il8+k2F4RDz2Oj",
-	"oCrb1dr8Hq+TRUzgijw7O/tFOPcx9MXminz4xbWo/uXknHz459//8fHj6S9Q8sZzJtCHjuS74MaQObms",
-	"jMh8/Oz0zClPnc9A29el+XSDVxtr1TB+fPIUFI+KCVrxk/OTL0+fwnuM9gVC/8mK0VKv/gvCewi6hdeT",
-	"S/G6ODk/+Y7p7+ERVNkrKay36tnZGeo7QjuvEXuvn1Ql5aBFoC4ZU1h2sCZea8hI6igmJ+d//TWAcDr5",
-	"ecWcPDFiKGfKUas6JT85jpnXDPaOlkBRkP8U8l7wUNAl1BWZrQJQvidrpmuOKSapPfjRPnJ/m2D0GTeR",
-	"tuVgSlP3s+h0Qm+3620t12bDGoVgTmgDxpcP1uYgBVz5uNc9E8Cx6x5BNEZwokLo4HzIn74++7K93BA9",
-	"Vy6nRmlZY1EGGqJfxPfu9ukTlD3J7fuBK32Jj+zdwJB1/c1W97XbOGSxwQjgNYts72VZWnii9QSkBVEz",
-	"KRZ82dSs8IF8q+ygVmBHIzkVZM6I0VzD/XMp9L09fPIB/vvxibY4+ZVUkbAWpNsp1zIK0l8o9B5ADRkE",
-	"qz1W5M6QI1XLW27Eyoq2yrSWlhBqqtkMCtBZkZHfGqnpzPeZ/cLINDMlYnUivEjdY37H7DFjMJZCQZGC",
-	"UktzHZy9axk4tU+2lhsWV7eHPZwN8zGLn1078pPA1vkL20Ilp5WmL2SxnYzwoPTcEN3H+6Zus8OsSLFO",
-	"pIOA3iagdNTo7bsfKWLFKrGKEBI8IGlblgF0SZcU45pJap9z38MwxXFfcA9CdV+betUIGx9MbOlVIyZi",
-	"F9400jbibuRxbq1AyAuwRh2aK4HxF+5j3YhgE7vRvyTrfdkJ2UQu5m8Ng+iIvZk2rnvAPYy9BWrt7/6a",
-	"EvO6diRp4KDaywe+wbjDiCd/MPzPMop7ojl3GilJ9UYwUiHQyl3prj14SN8z7BvCqYM3syWqJx/cvz8G",
-	"9BXJxrQ94pFRoKVjTBuFTRqdSQC2GuCr29CZ/U7zNXzVVOfBs5qVpUJRuitpvmOeqHdJes8Rt/tf0/UY",
-	"mviZcv3j9cMQxTA3CitQ7kgabwIfZdbG1jFtXM6tS0PITWYB1y1vJzUG6A4noSd0TkWBm+KUmu6pXuID",
-	"P7vyons+1z+SdnCtZWXrxGLKL24sK6B7kq2cvjsNfcdvsfm49yY21Sm55kvw3QgZGKmFLUUwHzLMeD2U",
-	"eowC8pj5dpqNjvvDSwpq6kbWBWI1KigDws7CoSbjMsMdeeuaCnxZ1hrOGyexUbfCWqOFrMFJiTvZIg2R",
-	"l1RTaEXsfrWS8oYspc7acn3vwGSsUkSKcuv9fuDThDdzRdrScIHJzVgj2dluXy+/yyHfNqiKY//RO96l",
-	"e7oZwQQ/dmM4FnnufpVpGDl9ad7RGzaF8gddeiiSgnWVOxKUG0G++eE1UZQXp+SNoYXwfO0TrhGw9W3h",
-	"m9BDx4/hwytGaz1nNH2PIL0+g/SkNeWlK4OxLke8VZmD2WAVxlDYGhJH1+hfkGSNQIMZ2dhPwP8HN6t/",
-	"b6ai+O/9yj5Pgm/nd8/iwA90/+R9TbetXeOqzNoyS8fbAs45TOdHEDQisCRV1MtGyyAOGl6+ludbkESk",
-	"aaqUzDnVreufKyfMMgw7hGG7jrzYItwnpjrZcBJdMl+dxK1CTNfMNjK0GlbrkrFkb1uc2EDoKbkMpwvo",
-	"oiqodSoLI/bspTsl73zwBvtI9Z+HWhRwJNMlU2TOVhzkILiR4NBymCG3TfS7d+2K0eIN7vrd1bTuaQVr",
-	"5KFQnjnpYE9K43kZLoINXmLGo81ECs3HPlq/H+AkKMX6NWqe9tqY4VYr25Ym0B6kuQHCf+Pik4k5gsut",
-	"byiPbalxmPE7oi5Igc+ci6UjiZaYUwuw1l9nCXfM8b5PUwvp9gGs77by9ZHyKFEACmXzKcAdb66a3Igj",
-	"ZbmyFWxxL/GzszM0s81jFar/tIRYhzMDMvLs7FlrizPQ1IVNTIZch4L8yfzcxSm/2OUGxvj4gxltQX3g",
-	"J7XcrtuDC+y2Z2fPHmj8Nxik9pCxd78V37K+UgdBYwGkx97TXJdbF60A41HXjA3eDLAJVVL8v6L5isAz",
-	"HsNfsd8AJ67I0PLbVsz8jQ9BtoRgkCXyCj9RpKCanpJLYZ8xnK8gXpHO2jwg0JLh/a7/BV8z94bMusUY",
-	"5Gg9/ZooiL6jqgD5IXO2kE4Ae+W6l/mEz8/Y+8qIQ6NPQecNYx5kkPpjXfK+p0ebGkXdYOhnqxlddzQD",
-	"yJxBTQIXqoOJXOAzC1mWcvP/QBahURjAEAmEhXU0Wqnc5xRmyFe3NhQ4whft2rPHvMgReMakG3kanzYt",
-	"y72+6H5V8JKLdns4EN8F+YEq/Rj24fHrl6gb2qO3VTqRwW32/LCYHawSHpsyHl88Hvzg+g8eAjOy2jE6",
-	"+5I6sGe7GJ4jNAaIzANVP0bKPzBAj1RrE9dsZp/iBchMNZG6UMqlucrI0QzXwE6Aj6E6FD/NPKSktTC6",
-	"cTbo6e9Z4wqR5JNZLZApc39WaDN3oPZxf7aZ3kQOFpfcRrg1PFdyg6goUAdZFiqZvLBq5k9q6eoP4q7p",
-	"K/jeaByHajgPpLD8hW1xjg/tSnMDQ6J//JhdebNLvt2sZAu/ZPQKc0ZbpieghR/pDSMU0lvMaEHW44WV",
-	"uhVjtZVhtpWZIoK918Zku3ncVE45N6wVG4IlCYcX6skHw1bS4bFLTUpmVIKnz4LEapckytomIc416FJQ",
-	"rxqRQWOQLNCTXrKSm0VkgXPN9eSStcsUvCBWwIMu8jz55jCvE4xWm0Zun7dyfO3MXHNydgKcqV3Z/up9",
-	"RUXxuhiV/AEt3w7I/Qiqv58fw/yPp+/XxY82dp6gbl6oC3BCoMq3kWTNaJsGrTTkixrb2jw0kaDgNgkH",
-	"0n/m85rdckw3zanAIRFd16WK6k03jQApJZAUFjjNWJdz+f7jEyh7TvPDb8zXP+JvDmaJL+T7o+29LIYD",
-	"vVNV8UgB5CyAQuNXbTIv1+eEuuttnoIqb5t9MUM04bbVXwjPEDqa+oqLyyn/LsRYG6OoPb2DonZPsgQO",
-	"977tXhhkIGRJ5tjzebJrc5nfoH3TaLgg4OMK7E8kEMv63sNpdzPVuSZ8gdDV4V2CDvLJe+TY52CCziQX",
-	"KaayA+RZzPtZMXaT6nIPVgx7X5WAl2arxaIZPtuKdd1+oyrrrOP0nRm0A3YfNEMMKka3JRof9Sh+8Vml",
-	"+nyPMGcP4Gu8YrR4DMFkC62Gst5SY+aMesj+ubBFKZbnqfHE3NpNcWWn6x4xv7aekYJqSj58zAI0TvOt",
-	"w+7EjNRcrm0NCnpJqLawwAvwSuPD4DBB9BvnRjkjKnivc6xCDOqU2FqpNgXexlowHPlIwVsx6hRzVdz9",
-	"Zv7+DdOf6Q173FRJe9Q1PrBLukDIFI8yZg56gMQC/hh3Yl+GccKguKFgOS+Ygkg4q231TM4rbqF8Ar/Z",
-	"KblCLELyJwuPWkjBvoAqM2JR97Mg/ly4xg6GEA3FgYyFah4XxgS7ISxl/O7VO/LPv//jCX4WoScmirb3",
-	"3mdpQ9rpmZmOsyKfTueFZqJIKwMvm5rOyy2hec4qPUnukhnQMEhcMoJBIWAlmELGPKL+2PeT75MP9l8f",
-	"hytojjt/+7vRHOXOJPBGlNt0gY5S0wgtI/9cwPqAHbZXbGijL/GJu+3zfhUCh3mI/FC7oFTiP/IhIGLN",
-	"1+yxbPQkjD8Ai7RjaBnei91cDmuV7lGSd8+0ZlW5HfC/ma+nuT6fTYwR1vSHZ7RIuQHRZBjMFAVZNryg",
-	"EA2UGJBCSQ5FTVsiQZHxCS2+6N1ouQeR1i2rC57rIX7xn/aR+6ash2AVdi0DmV8rRtyeTMwkVnLNsEjI",
-	"vJ1I4aVqklWAKtnNfYif6Pnct56K6okQ53XyHAu6DSm9fXP9joTvOSWv0c8ZxFWDHlpQ9IgK4IKzsrCZ",
-	"w1yDMwkSHfE9f/3y11NjQwyqeuoz1/VeYDnBw/IgGPThtT1boX92Fvi00cTMIFzuCjatyynDVD1DSXXR",
-	"zUvsEmhFuTHNnnBxy/UeT89r+8yhVPFZuTVwESmvBrin7TInEB9l6d6WhWEJrGMCZ0CBaYDg0yi50l3N",
-	"o2KYLJKlPNkAU4JL+lwvK87OYhI/8GXFsYelCR7QFBbBYoE6prlTpwTLrPF81QpwU0TOLlColHQLHyLw",
-	"ypICgIqtYzeXtmIiRgfxS/vkA/7DKKK38mYoEgzfp+glEuri7tH/LnQ+iOAQvP++Ke4dBIwBkEfYt5I5",
-	"zW8wrcqjIxktISNzjCBZf6VNwEIQZ/NDn5I1QHbMtuRLSoi3DBvr3dv+mgGGeDdOcRrODe86hBtfFoWZ",
-	"3+fKiM3cLosH946ZYYc5sNnXqTNDh0ftZYa6YgLgqsQ1vfY4abK2rXWQU0+B7kJ53SYt+lTqJbU1iYBt",
-	"tOciPvlg/jPosotTY4TNV/jg0Uz+13u+8sOVxY5+JvDoAXgamW8h4aQG86mtIS65uEnwA2fddY8AG/I/",
-	"2ClknxOnwbU/dELXeGYzVfkwpGRRgQ4fwOJbsZphShJ8RouiZkqB7a6VzyNrMYqUpltScSH2C197558g",
-	"yB7oeXHK+8488K9JeLD0PyzdfQMFdW2RNpDfmm5JIS3heahGSARpwR9Pyc82H94D/wHpqbFEVw1B3rzl",
-	"YvmHETdvByDeAM96ChXzGykEy7XzH1s+wjYZDmGEEPzDF2hCVvCC1rYTC10zNDJLw4qMbGrPtuxlfg4d",
-	"a+0Rl+OuyQBpM6S5SEtayN+DPI45Q5PXUqOrCJHCIulaUoVaDwfvcEp+tu0+bA6n7YoYjL+U5hX423mj",
-	"vefT5U5srb8Wii/pDROn5Mp2erJGNtajttXbkeJQsxv/epzzQazjB+OSr2w5j1PprasUJXCOF49LgXij",
-	"eSmVdZoD26SI6LPolW4N36FbVquBSwTxAymCOvNHCvJcTgnm6riM2JoRLozFjmoB1DaiT8hmgMrFIua0",
-	"17i3OI1/OZnvFv5HlfotDqYtFEEAFmVJp6I19uABqA5jsshbVoeYLcbYrRkFLtqNV/XI2gU6h/08/8c/",
-	"tUNqOwnOFlr7AqEH5ILQMllOfnihWw+HVMBwAMJlB+SCULFN1ti7Xhejztst27a2/r1ldLrpP0BKpycQ",
-	"KO5EuZ6GceuGpAAwfJD8ruCJ33UYyizhQVJrfQ+/EIe9W05hNnPQq3mFjbQ+S6+mmdsn8GqaYYdZf9C6",
-	"a7pztCkJbftwSgCv2eLUn5LLsG2jkfgdLHiKTSOi5+9vH1bXPPlg//VxGFganhmlcdT+2c/S8LNLGXY1",
-	"WgDBiQqh7Nt6tWu+oyk2i8fjGC6AAmTVQY7ZiN87w2weQm6ZfUrLKQtgmyWU/BfctdzoQ+RSTZa+too8",
-	"hSwe9PPj91DjSyia8hZdOExc5MpBn8wQWNcYK0Hej20MnJFGlEwpbJoCFx/+ZZNCOlAKdmRsEGLZwy6M",
-	"L5R54nwMb7EQWbYGYkuCNiu2YwriOQlGoOsi1mu2XTWuGmhmYZ4Je9nHkhquQBX8PEVOIz5NOsNVI16Y",
-	"4x8AfPZmrMOonsBRZZvxwOs9Bpctr2l79LSsK435bP568qFuxLBQOeLogT3ce4b5A0Fuv0GTCQFe3KV0",
-	"fzWArmA3HKqknVPL3ix3X0ecAiCZp9NFDEO722H8a/m3Ps39fMEglm3566OWYk7JFeXKIgcG8gfSQ5nI",
-	"7Te2mtj/agzdaKpuhjWOd/DEnSjn7ga7mcTv1Fg3U38gnDekGjgwh/AIWaPoUocOVlbBCGkDSWBfbuI7",
-	"BNL/3fMPs45PI/TNyMOWJuzxhHLevO+U/GTVS+yKETv5Xbbg4M2SfnAIQeaeMjC0ZQbA2A8pJGQuS8HO",
-	"wdTFDHcEby8ZRVh3O8HQguLWfw6Fw/g4qMgeOBt/cul7BwHsyMarw+D0XzKru0K/NmuNmR8+UgR6dDmg",
-	"Eezc915fEMUYcT1vT40iXW9n5gGfnX/uXwJpdytq9PYB5Rd641w1x+LIf6Y3B1b14NVCsJXOYN9rz0+L",
-	"Szg89PTIhJ3L214rQp3NhmW/me3NZ6h8TDMEizOvnnyw/xpU3K/xmYOp1v7uARR4O9JQiahd6HTg6fYA",
-	"AjgnG76ZM71hFrs0iHJbb1DFWc6c+zx+SHsSz6Y5js+GkdhpfZrEMjv4sCCejnSuWFVSCzVq3/pIQW43",
-	"E8Us1++zjgsIWiOCQGx7sxoh5Uiv3nG5JG88CPcnH8x/Bu/6UYodKrX3fsvNMENX3Hx/AVvy6h0FB5q7",
-	"nK7xZmYxkmBq5qE9sBbT2PygpMRVbHfPu4tBNOSayYqJVs+BniFzhkAkFUNvIkCsmactjGzBzDdM5JwB",
-	"Asmpz3sugookttDoNSSvF49/tIWPzHoczHOoKkF1pO0tbLfQhl+rmuVSYCf3GXZi3FV68ErflaImwOMy",
-	"J90SgzuOKGaW248D4tWfGhrLrOfTcM9xNowPTxEBUK0PfQVtbiX1Oj92t8tsaVagt6MRAPl2/JZlrsOU",
-	"ZgNmUshYe83vUgDoT13LY2fmYD9m348ML7RvNOK881LemNk1FVarGz2Qi+W5nXEu12uuNXbP7OQjhS5d",
-	"i1cEIOwAglRvZ3UjXNfwXh5dC0ykfa/8lGP/6N5nd7rq93Sl3GIOcQ2cPZiZAQroRjZlQeaMFBaK7r9t",
-	"rLvm/AOz0jKC3WhhTFz/EpeYCs0+Mn+xLNwVbxNVSVON1sr2e1lGco7MtkY2k/4TPC/kzMzvC880LrDD",
-	"gqtUgsYv7Sut7WKxpqANIm52wq9xpFPjc7z4rsfCf/s17vfOXe96MfwNjF6nHcoOSDJ9veyF3RPS8E/t",
-	"y3pEtBBz4/DesVY8+hz4dEudET1jI+M5wAfn3eyVsSUb4NjHD+1T8LuKpdiDe4h4iqOR0N+TWWKwrmNL",
-	"fkZRS+eatCSZTjgZrSHW9j7sZedO/UZoc2E+9A34XU+TuhEqpdy55X+uqRtufp8olGNH/zTMe8To0/Nv",
-	"DHlj37oM8o6g9Tr0GHNQ743CcogVA7yUUIGyNwZKidpoTcyRFd6XPld/8sH9c9ildSzxtvzl/l1bdqjh",
-	"NBTfC24av1S3V6Dv7wMcwp6QYw5Cbo44lSdQgzOiF5hr84UtDW+ZgIicE6lBPzCud1qBRXiWGXWqU88+",
-	"Ox4He3rPKS+dwaKJL+6b+2Fm6XGn52WvgiZfYQvNR+l+X2PpnwvbBHSA/o3URsGugJl6qY4U71wxG6rI",
-	"puZaM3HRuQ+hYHfOIHTz2sexRjIOCfeHvSXjAYPP7mPseOM8aNjgjve+rk5q9Okvzs8119BHjpIbtp1L",
-	"Whfolmp7fEjbqvXQi7PTPne316tb75E9X3cJuF/itlBME7qWYglQfPOttm3y2ntoN5CcpcywRS3Xx3dH",
-	"i7RuM5Nox33+9ddfPj+qietXf/76357fuY/rQ2CH9s452pdD6ZpZ/72lnAk0JGxSjMGLgPu6ZmdGRwIS",
-	"keICM+ux7ngNQMNG4YVY7zHUr/KaMTFI/df4yNRU/wP0CKZzaV2iOJMRhK7yWpblnOY36bbBn7LDrueO",
-	"uG+pSL/9dqockYrVSgrrq1eMAV4rVnZp9t5YTqWShC60tcWNDuxgElD1OIZ8NpSnWae5shNK/XhTxuES",
-	"dNfwhb0H/iQdA+dFyaDj9Xs9qtv11atntrze2p2LgGYhL09LsnYWZbRbDLb8invIzp4dVR//kDzRjBWj",
-	"5e9tYQ64UQHEY2pU5V1KzeA711Pa/JsKYo4UvQSg+Ngwynu9h6yxZeSQ0/ZneGJUu1aF/R7HJpebN/sW",
-	"kZN1bv09+VXNDjyATxWOMO0pdW1Ds6GcY3PJF1hyocB7UFIx4+KWlrywfX4CGGWb86IqunGmU91gq0Pv",
-	"hrCleZBlk3KH/owNgD9LV6iZ26dxg5qRh7NBoHHy3QnnP83pYlqseaNNi8VGxW0lGxQ+WBTtOkQGSvSl",
-	"hT+fGAIa6PtTli25gTXlIWiA5ABgBppQO3qqHe77BdnQWsAPCwkWO9R8Wfiu1qkFjYpYQRQXOQMVAgtF",
-	"C7mB0k3q3kMaYZ/dJdO3JRWWSO+LxswQrkz8ge1sN3wSnaWkYlIyEwW8E71DUE8DBQmGYtqCCo/Tv5fG",
-	"Ppj/DLqsj2IwyLbv3VUN8lHQSq3kfV/0S7zf/kprvNKb1ZYwiuYeoONDVlPXiw2AafK2W/c2cBpPcipy",
-	"Vg50F4Xv73ow2WclJnDJn+D2jqGfNm1Qr9hUfl7qX43nXbIizN/BbgxfE2X1XKrHks+yptVq35X+Dh76",
-	"jO81TjBxKLjEaWoTgZ16Jpq57OWS3bJSZdBHTyGSmygIK5ZdbJuhg4BirSGofF1v/1C3GFb0uV7iiULN",
-	"0FUTxSwQTZsG5K+xvdgAB6mtEEAty6a/jyUgsA7SBHRtvv5DERCs6A9MQD7XzNkK1sTzqvultwJtCyZ8",
-	"IAGsNEQ7vn4+ibll1n1URcTnSj1mMZ8AqOvBjM3LwmgN2qUG+8IblFuYNm8dDwDFJdgGQ2KblSzZQYTz",
-	"5AOEET52AMB3Qx1UNwr66BLqCdf8PrNZYr6aAS2SqmJF25oIF+JcJ4jvC3DRntYv2hwyO9ZIjF2sQZmI",
-	"wCNAY7A5Y2HGjsxvfOCL82nKdh7s7vjKG6A6kNzd62OdyUtJS/dvS3MtdlpL5GBvD1yoNn8+7Ta2z/yu",
-	"MdNwEQ/goX0Nfa01x+rlXk1Ez3Wb+fxTXpOqZoqB/8qZ5IA5suofYFjynFDXEfXwyBKDB60acHN9cFHY",
-	"GX2gPxWeZtunAhnq3cnkRy4Qcc6PAO1S+wSTBY4cM/Jg6r794Ili5eIJvmhAr4LvP28aeRCkKkcKg43x",
-	"7CFNC1HlMQZtUNCN0tYfetgqQwB7YatKKavxBNKtu0xy/zcb0QIy/L5lQLCUB4KT8vWkgGbZ7mNGZFnE",
-	"xYCFOJi1yD0B1MH403XSBBhAEwnLABZYBua+IbbzFkMPICsBWy+zzsQbVmlsmbuW9TYja3qD6EOuTS9E",
-	"k5jWZaDrksteh2CuXQ/ebqVfLwzT6Ldu7veEku9ef98tHuw4A6yFTiNMrunW11e68jBDcSpDLxD58oyo",
-	"C4RScVqGYvUtUxDqCwExek7DFI19wH98fFLUlA94fl6ar48UMk5l+xdET3xgmXQFAF2WVkqqWR1c3bAy",
-	"nvwJ/zuDY+di+cWFjR6hbbyURu0Vh5HQuE6t/01EnzkRfcsc+EKrNIe9ZiDgSJgoslad7VbYUbEla1lb",
-	"EIlU85koQemasf1WLD41KgGqRpz/4/tv+Db50vWfhRJIBKeHEnhpmLQRhyKVamd9OdFJfHX2789//1lT",
-	"9lAeInPKnX9wGKtmDqg9wz0g7lhomh2HG3Bu8cixZ13NKkAdNTr+jfMuGq3LqWK2+9eGW+d82xnBzo7p",
-	"pgLNS5I5JjmyAiK2CLgepHFhCTnCbZkfeacn6qlcEM3XTDZ6tk5ne7Wl1J+t98HM7xNlfdnRP03x64jR",
-	"p697+RH6c7d4o8aIJfOaCocghD0eWrRGwBEy9DfQoMNzflQmzD+HU4SSVBlxnQdoAJ9lkw63mOHyV7+K",
-	"acpfI4gKUAZo2wPb1sAMejVuVhKeByRlrsNcI9vm4cCj3duf0T05E1LPmNGxSMmV0T066D+lVA7KbSHr",
-	"nPnYt6K3Lu7j0EFrtvBdGAOm6q0tyzPBsE21UHxwsss+NzaL+/AQCq8fjUavxEsGeQ0T3AZ8U8jSgCac",
-	"JG4Uc60JqGtq0unR2aXG2EUww7G8qY16bogFXc/nf/3VnBaY75aKmro8OT9ZaV2p8ydPnj77t9Oz07PT",
-	"p+f/9tVXX8LR2ld/cDS2auagALaZ+Sr8GyPywQdO5Q4+gj5l4TtcI57OZ2Yl4Yt91UL4cohIBR9gG76P",
-	"v378/wMAAP//",
+	"+pJSqcdIlYB6D1Fzd9T2no5kU2szIoXTSh8pspJoeY3I2Q2Q9vYt4WWL6zR6AU4HG1FmncbevQTcD4IU",
+	"B5e4Y3ROiMPr9LS9SAOH6m2vIUaAzctKGovrvHOdPrBZvXWA2+pM4vpyY15ZEb/jrRp3SKf50AO1V9Ny",
+	"8ZXxWlxFNyLuwDmsBBntC11vU43X4wWCBKTxBaFzxYQ+J2szv6KfKH727KuROGspBvgyuEgHsMBvZW25",
+	"FpysoGvmk/AtQJww/MxoYgDhxNcW77kqqYDn2+5bx1Qgo/pcH8SVWni7TsbC2ah4P5xjEUvfc3mXe/tx",
+	"eRCTLcAvF4B/vuslMisyP3l8S2vYKPNbN/zL8B3uwzf+XaDG7ReKNp0Rmu0kA1+BZbzrF1SHeUX77crV",
+	"cH/U9tIcRpaXQJRGL+Ja2boRUrC8pDUznzklPLMUCOKUw79qRv5mrIAiwOMQRrrb9u39HuMeZpNqIm3g",
+	"+nDMmugN7mTMnEVha5I+gsPxbKADwS7S0P4f7p3k/d3kAHJq/2YOA6C8WSBwiDXiMjS6ABsb/VCQanlB",
+	"8pKuK6zYfmr+7/nZV39OWBfHWhB9UJkRykcKsfOnyx9fGYXS/Pd/vX316iqFRx/UNMFx9SVMhDviqAAR",
+	"HlMHQJVd2F7K/klFoJU9yaVYlDxHi9cCs+wtfRqEi7m0ElJITSDQdEpeGW0bOmDCL30n6WEUmAMJfKR6",
+	"Zh6Taw7EtfVsCz/7L1bLOBZ6i9wFNz3JI2+j2Wd39y5P6kZcNfPZDkjcffn9RnaVicDW3SnhaJvA2dtx",
+	"st1lFHyZKNj7iUJk8MKe8/EOL9zpfPCbS46AVwf+w9al2FJ6SCadtXbmaYkzdSO+c/6CXmZesWQH6uxG",
+	"14uo7CW7ZQcUVrwtqfjB/CSajs1qTkv+X+gtGf2+6/ZnCbTaRt3B8+MkojmLqI/nCMex3bXOkjN7Kqmj",
+	"xG2L5Hg6yJuov/wY97tq5sMFRjGA7U7DiVQ+KTyGAwReckfJ7VJSe/BABUPg4DvoeuwtFMJX7i8SglWW",
+	"NJJ7sMDGk4fdtW99u9ff3831joWegmO9vBtWM4wLgK+xZFSgR+DufohbWvIEtEYUSf7oU+gRCY6btUed",
+	"4hR+FkMkdNU2uT/AZnyFXoueD/bUQZ8o4m6pRRXEBxV1yZ68RteXK7lItwS5D0fl0Q69+3SeTeYhSzli",
+	"3vpV98oufBzvkFDZIZGwPfw+SD2zL4kRbC4FQip0eux0EqvQSlKJ9u8lOwR62HVvP+Q3a5s1FTOKZj64",
+	"m8gLk2K2aPOQIsi4BUs1LrI+n4hcT0JZHwfGHAeA7ndrhpl2FhQeTvckezPp73t4bm6lO9sZgovBgjNH",
+	"0/ZIfh28Ea9dSv+hYWzeFtQBrD7XyjHAXZ7W3rJ91/qFm/sByVmdq9GLIEqlEenPQf9hcBSy6Okts/F2",
+	"n1vjw7zPxuBkdS5dm9MKuxyII8AmKuXmAMftN+7NV+5tnU+vg1d3vrjEcfpXvu/ztA53l0NgUwqMkoAZ",
+	"uQqSj0oplkF3oBDd6/nZWUbOiFwshqPlz77+92eTxcsjfCmxMOd3VbxkQvcWA5lhF59g9o5DOkpZ2Mpo",
+	"GoMETJLGj5SX39pfur8vzRuirLaT1LEP4KfLhf00KS9nC6owN0ZoLhp2wHy/NfPFX1tStW8I+boPeNAl",
+	"tJCsax4r2kgOAvGMl5ff2UHgzxfuLaGY6BFMo+Waap4TwTZtVk5ltTuC4FpBnmILl7SPN3jpcwi0enJ9",
+	"1+Ztl+0b/Gev3Kv2uq1djsuXz8/ODnJOT0P8rQA9ADU9uR+Qg769cm8IP3LvSqqCV7YJTox/eIBYSKAB",
+	"GgBeYiQc8A3X7LrtnAbo8LW8ZQJwXiIK/Z5uN20/stEZK0MtNEY2pvFwDDj6r+nNmrAt6n2awKMthzjE",
+	"99R2a+vw2e8YibuAHMr42HZheFxjQqAPp5ztCqRe3wPKFVNtfvMFEYwVEEJTPY47RoAdkgy4v/vEPab4",
+	"XQtaqZWc4mId0WvxsPvi+WXMq9Ws17Qe5U24to9OfGenuWNuHeEepe7YtfeDHJiaiX4gqjxqBkqZBS8j",
+	"UsORY6BANJB9AW95/DfMYlYVyx/fcHMnl8ox+DVV+iDtCVd0ie9vP4DI7P++fvNT59PriuV/4brz2XfX",
+	"L3d+6WaRRLN807Y+viBmcaSU0myQ3o3ypu7wqEJteCp5mi5t6wCOuTc/oFvgAmokQqhJwVRS+SIuMA3m",
+	"NOHq3tSxJFsa1f9hx9lslSGbu+VSYTA7pu2sgp0+zV64T9ZcKS6Wp+QS9G+HLxpg30Ka2JIB+gMLDXef",
+	"1+piTgmY3X0AuHOq2Kg8SEfD+164I36iT1W03p1gfGBjkY/rCeX61O5D1wlRvfZNNMR8PQatNQibxVtx",
+	"+P7ehzamSHKzt/7lIL38AGh9toM449T/8U07mJt5K976aD2z0VHTQD/ZxUTdEnyP96HlsukAMbVb6dLz",
+	"+4LFmCOYcVYzH3ooEthkh0W02qBqRPauWb1ks2Uf9Tt2jMEpH3igP5pBvqO6c3L+Q398/pP2uNtfdo41",
+	"GaHtCw0bcW1P2p5AZ+F+R1PiJd7Zc2+R9CcrNz2+VejkrT5dxmKX3l9rhbCk5pgvUB6sZMlcZYPRiBx0",
+	"yrtuPkI653H3gVgCUtje1GUaDNkgU3UTPXwTbJPR6DZM2N10mmQv8JTNbrksWyvxAIBChMcZrOq8l4zS",
+	"31e9aDJhZYDImzgEDPSkQfBfmyUJ+L/CloePr7eGplkIqjOi5Lp9+lCvI2fFbL6d5kaO6/ba3tspMm24",
+	"5mI5W8hI1m5bIJARVx+QkSAklqFfJSPo5clIxaAOcAno/K47NhVqY/5bGc0Q7lNm205kxMgtqmWdBUVj",
+	"GXZ8tCAgRNbEQbZk95S02O9DkHCYdvKMHyYreJhDPVDObzcT0tZae73FFz2j2HLZZZ2ESa+S9NskBQx2",
+	"p+tvum462fy3e0O6NzQiCxwX6t6DIW3rsjgUPnVMN8Ig5WRsj0vPtMb1BXygUpAjFLC7lowcBkV1H6Ul",
+	"B4NhjRv0XpWLnsk8mXkMfTV7ZrD5rGMKw0Ndu+mQmphPFl8cWwhzHzWAPekzXKNyyAQSnd0f7FJ8HGJu",
+	"Kppv/Jmlz7VoJzHKDRE5ACJhQWvvg20V24lW2LPkerge2UhgjxEpa41YM83qGLBCNxkKoZ5iuvzBmx+O",
+	"Gj0IuEwvg77VfXjIis55Ge3QtGAiZ8U5oURpWXWBkoz2C7buSq5ZG60nXIfN7XPNIeoTwA5ig3RgqvD6",
+	"KFDovgj+YHXRoHkKiAszdNvG68bvFOT31TMdJc4PmoX7nT6u1wUT2h5J77imAidbMhEgVfU7xzVC2xix",
+	"lJVyGRm3DAEr4Js15eVcvh/beSaFoOoTLkY1s9asNUfGlbf4R9vWpDYPI9iBDjhR+lgeqtIDBjvAZ4y7",
+	"szLW4N6SD/vuEUUf8OQVW3Jlex0coEwnYjf72leHM03i5HYnFmtHekyqTKt0PMiFu9OVYXnN9CzScOZW",
+	"3iQY6jHXDCTMLnfYrDazf/79HxeANwx19b4KG8bPiGKMdCaZTXYr7uvSu9XuElz03XszgyyNTpfK1dLn",
+	"/hP04uMuk0d+cn/3ofAaURwcEzFOn50FwkdI3aJMHsAavfYT8WYffC3Xsmaz7uR39Yg0YHjNlFF7ov34",
+	"h3F471RF/Gl85hHtX4qSC3betsKRAtRIq05ckILRBXyt6NZqHhwrChRia3ngc/P7QNnEN4PLjEIbgsUC",
+	"PtgL8evbGWvsY26OIXYvPj9VJaCnzoXapdKBez4qA+W+kz1yuV7vvjNhZY/vRlzwmuVa1tsMShLCfsSu",
+	"6m9sA2JVlXQ7iyg28QXtK5wALGclybrJV1g1AXIU+lGwGlYQtp4gpVQaamfY7b6O82OKKMBXsZ3lUtYF",
+	"FzTV3MkOvqZbgmQHWUH5ipcFuWqEu7xyIwC0GFtku1cSbo1r3j5lDEHFzYk4+7FicFLLmgqt4uBjaws4",
+	"vtsX3zfyAP2jCcC4sN8n9vh+1CmU8sDgDT/JTlaMFiVTarBfyT4yF3K2sd2Gdmcfs7B+omtoqsMLzEg0",
+	"mxDOnSuzn2P6id9HXpMtSQp1Sy7m8r3ZLq7M4UV3q2aqWbOZtXwjuNFcrwjUhczk4jw4u6Xh6FI4vBmk",
+	"FPsaj0znhHgCn86+9giEOpfE5dXoBvI8b7gx17lYsZrrvb0a9x2Tc+YmJLy/u8/PxpTBpfuC+zbggm0e",
+	"wz3Ff2pZPYZY1FCD8BgnPMRk89MalDZdo8W7iIqacptINGTIuNfI6kCZtaxpHodif8H0hlmvRiVLrttc",
+	"Ryj1KbCVn6vEm289Yxnmw8/HHGWXMHY5XCnFkmiJ3QB8F/9ahrWBX57tBdEdQ1cfE6fmKK2XkEcVg46h",
+	"XEc13XlNRR7P9QmE/e53U9oXocQe34wKWerMUfNk6VXJ3CfDb9PuTMuehpTOa3go1jQQttPdKuxHW7O1",
+	"vMWPClYyHQU4DJjMaOXVPdwuyCuysHRPE1mHeKIbHpZLaXSc7vfQmR+PRAvepeUIX4DZZkTTpeGRON2u",
+	"hoHqtybfv7p82ZPWn4uea6bpGIVcgAJ2TyrvMU6/UIFJSLK0vArOQlYExNu4pTlNKJ6Pgvl8zr0IGi9o",
+	"IMFxGHWTi1EnDndhJeVNws/RasS2Gd2Sa7JydRkeOlo2AekZRhOqsoHK8uu0Ks6Eassh/l1zk18y1xao",
+	"d1m9YIm05xdtf3zYNlZ0GxDfqSmNUadqdImO9j6B8BxI3o25v37gt870MmRmi3PGZ2gam2aiXu1SqRkk",
+	"yCca5Uqlhh14EO0EH44iIHloSTayKQtj0bKDHHlmK3+Q2MJ0t583MOK4Beau+9AAV+aZj20ntFTXmxzm",
+	"LqQmc4iOGQqjExFYqNaPo6uUAm7XHNBszz/k9ssSSyCa7ZF2zj7WIG73wsLZ7FzXPsLyWhaQfubUD1a4",
+	"FvXYiE5D72inRSBnxFw3VBaG2h3Hy94uQXRkhFoRDqHrjW9iZF8Y7ym9034028+4HjBMaIZTE/CjBB2N",
+	"jROaZ69YzngViXaE8FqjpmlxE2LXnC0WLD/gVVfMYmhF3oU5XTMgvYm45WfQNtxV085qu/RpNqu3S7HI",
+	"YhuGRDsj2ajcpvGl7I49OsewN+SubNNbHRpzYIPJtNQX3eWg4UWPtg7pnd7eJhCVQ9pPwuKe3bAqIQeP",
+	"oae0+Sz1TNHbA6Al9srwlH183DDX8KtYCfvxhm3KnA123k033KFDDv1Q2xXRaCLnPeTOuXY7uoPbmnLn",
+	"oGvV3fG+0gA9kMCWKNj7hHN4sX+zsX+4F/VyEY/HK5Y3Ndfba3PiNgSbylVoZsZk/JOrqfgiI5tVjZ8Z",
+	"RsXwk8I+JVrYsi9QS9jgN7u47F9A8ryZgNl0RmsIzNrJrrSuTj5+hJ7FCxnXjy/fvgYQdgGtdU4JFqc6",
+	"QoFMK4wArWCe5HXB1pXUTOTbx39h21/En2r2G8zOmPnPnpN8RWuaa1arzPYicX0S8pIzob84N8Ym+oMI",
+	"JTVCcZJGFKz+RbgGRuSGbUnNdFMLV9qWy7owai7UrKCX3k3zFJrObFlBdN0Yg/wXka+oWLKCVHRbSlpg",
+	"ZsiiUWbnMAIA487WXK3BoQ/dlmSjw8XqFftFrJo5LEQRCrNCuDScGfbMDKaBL+XF6S/iF3FJcilUs2Y1",
+	"xleuGoGQQVDyy8oFTsUM6CjjkcJ+LjCKbZOCs8AZ/Uxv2aqZP/5GCkCS+BNiSmAIoO3ObUbiCvvJES0N",
+	"Ff0igt/ipP6EBYQ5HB8OC2+oG+ECbWYac+5X/IVdl8dL0i5b1ZaE2HPpBPVcdaJbow3Q4SR+Eba631Cg",
+	"mbaLteMEbLRdLnyeKjPchzRC89L27nCpjL8IJgoFDfMRTUZIuyr0WFPrVTEHanQALLx2mwcr+zl5HgFV",
+	"uH38vpln8LmIxNGyX4Qy07HEi0RuLpRtE7IyP8YMXIBiAlqiChN+Xegts70QqPpFwBcuLNUWZwGuAkY3",
+	"rYVrg5jn0J5YOW8bmDCcqewX4fXqzC9e2dIwlXmEK8ze4bb3iVz4SaGD6BcRJBNDW7YLOEL38vbdZmfc",
+	"sxdkTW+g3ZObg3n7L8LPg8xZaSOqsAxI8y0LVqsLSIiGOjdbEgTHCs7FbcUxPgFXpX0ZUierGVnTghEl",
+	"LX9rKQn6xzZ6JheYaX9KLDYw4QX0egGW1Mb/cP2GDUDCv6UsDjgVhvKU40/Ab8yVcXcCpmb7OFt/CiJp",
+	"0g3dZqSpsGbiR/7igtCWASPsWPvSUpq5qV9ET5/NHIwj+KeRnVp3h1uPGXFFlW8uZo4LlUmg/VdGM8T+",
+	"NrSqSlvk98S2Yv6f0M1vgx3plKbzkpFcFuyUXIID2HECrpWj/M2Ka2b3abPiJfPpNheEQ79ho6Aq21Ha",
+	"/B6vk0VG4Io8Ozv7RTj3MfSk5op8+MW1h/7l5Jx8+Off//Hx4+kvUObGcybQh47ku+DGkDm5rIzIfPzs",
+	"9MwpT53PQNvXpfl0g1cb69MwfnzyFBSPigla8ZPzky9Pn8J7jPYFQv/JitFSr/4LwnsIqIXXk0vxujg5",
+	"P/mO6e/hEVTZKymst+rZ2RnqO0I7rxF7r59UJeWgRaAuGVNYdjAlXmvISOooJifnf/01gGo6+XnFnDwx",
+	"YihnylGrOiU/OY6Z1wz2jpZAUZD/FPJe8FDQJdQVma0CwL0na6ZrjikmqT340T5yf5tg9Bk3kbb1X0pT",
+	"97PodCFvt+ttLddmwxqFoE1oA8aXD9bmIAVc+bjXPRPAseseQTRGcKJC6GB7yJ++PvuyvdwQPVcup0Zp",
+	"WWNRBhqiX8T37vbpE5Q9ye37gSt9iY/s3cCQdf3NVvS12zhkscEI4DWLbO9lWVoYovUEpAVRMykWfNnU",
+	"rPCBfKvsoFZgRyM5FWTOiNFcw/1zKfS9PXzyAf778Ym2+PaVVJGwFqTbKdfqCdJfKPQMQA0ZBKs91rbf",
+	"v1FduRErK9oq01paQqipZjMoOmdFRn5rpKYz3+P1CyPTzJSI1YnwInWP+R2zx4zBWAoFRQogBcx1cPau",
+	"ZeDUPtlablhQ3R72cDbMxyx+du3ITwJb5y9sC+gEVpq+kMV2MsKDcnNDdB/vm7rNDrMixTqRDgJ6m4DS",
+	"UaO3736kiBWrxCpCSPCAkm1ZBtAlXVKMayapfc59v8EUx33BPdjUfW3qVSNsfDCxpVeNmIhdeNNI24i7",
+	"kce5tQIhL8AadWiuBMZfuI91I4JN7Eb/kqz3ZSdkE7mYvzUMoiP2Ztq47gH3MPYWqK+/+2tKzOvakaSB",
+	"g2ovH/gG4w4jnvzB8D/LKO6J5txppCTVG8FIheAqd6W79uAhfc+wbwinDt7MlqiefHD//hjQVyQb0/Zn",
+	"R0aBlo4xbRQ2V3QmAdhqgJ1uQ2f2O83X8FVTnQfPalaWCkXprqT5jnmi3iXpPUfc7n9N12No4mfK9Y/X",
+	"D0MUw9worEC5I2m8CXyUWRtbx7RxObcuDSE3mQVTt7yd1BigO5yEntA5FQVuilNquqd6iQ/87MqL7vlc",
+	"/0jawbWWla0Tiym/uLGsgK5HtnL67jT0Hb/FhuDem9hUp+SaL8F3I2RgpBa2FMF8yDDj9VDqMQrIY+bb",
+	"YDY67g8vKaipG1kXiMmooAwIuwCHmozLDHfkrWsq8GVZazhvnMRG3QprjRayBicl7mSLLkReUk2hbbD7",
+	"1UrKG7KUOmvL9b0Dk7FKYf9/5/cDnya8mSvSloYLTG7GGsnOdvt6+V0O+bZBVRz7ht7xLt3TzQgm+LEb",
+	"w7EIc/erTMPI6Uvzjt6wKZQ/6LpDkRSsq9yRoNwI8s0Pr4mivDglbwwthOdrn3ANfK1vC9+EHjp+DB9e",
+	"MVrrOaPpewTp9RmkJ60pL10ZjHU54q3KHMwGqzCGwtaQOLpG/4IkawQUzMjGfgL+P7hZ/XszFcV/71f2",
+	"eRJ8O797Fgd+oPsn72u6be0aV2XWllk63hZwzmE6P4KgEYElqaJeNloGcdDw8rU83wIjIk1TpWTOqW5d",
+	"/1w5YZZh2CEM23XkxRZhPTHVyYaT6JL56iRuFWK6ZrYBodWwWpeMJXvbvsQGQk/JZThdQBFVQa1TWRix",
+	"Zy/dKXnngzfYI6r/PNSigCOZLpkic7biIAfBjQSHlsMMuW14371rV4wWb3DX766mdU8rWCMPhfLMSQd7",
+	"UhrPy3ARbN4SMx6Va2jYXps+Kr8f4CQoxfo1ap72WpThVivbcibQHqS5AcJ/4+KTiTmCy61vKI9tnXGY",
+	"8TuiLkiBz5yLpSOJlphTC7DWX2cJd8zxvk9TC+n2AazvtvL1kfIoUQAKZfMpwB1vrprciCNlubIVbHEv",
+	"8bOzMzSzzWMVqv+0hFiHMwMy8uzsWWuLM9DUhU1MhlyHgvzJ/NzFKb/Y5QbG+PiDGW1BfeAntdyu24ML",
+	"7LZnZ88eaPw3GKT2MLF3vxXfsr5SB0FjAaTH3tNcl1sXrQDjUdeMDd4MsAlVUvy/ovmKwDMeq1+x3wAn",
+	"rsjQ8ttWzPyND0G2hGCQJfIKP1GkoJqekkthnzGcryBekc7aPCDQkuH9rs8FXzP3hsy6xRjkaD39miiI",
+	"vqOqAPkhc7aQTgB75bqX+YTPz9j7yohDo09Bhw1jHmSQ+mNd8r53R5saRd1g6GerGV13NAPInEFNAheq",
+	"g4lc4DMLWZZy8/9AFqFRGMAQCYSFdTRaqdznFGbIV7c2FDjCF+3aqse8yBF4xqQbeRqfNi3Lvb7oflXw",
+	"kot2ezgQ3wX5gSr9GPbh8euXqBvao7dVOpHBbfb8sJgdrBIemzIeXzwe/OD6Dx4CM7LaMTr7kjqwZ7sY",
+	"niM0BojMA1U/Rso/MECPVGsT12xmn+IFyEw1kbpQyqW5ysjRDNfALn+PoToUP808pKS1MLpxNujF71nj",
+	"CtHjk1ktkClzf1ZoM3dA9nF/tpneRA4Wl9xGuDU8V3KDqChQB1kWKpm8sGrmT2rp6g/irukr+N5oHIdq",
+	"OA+ksPyFbXGOD+1KcwNDon/8mF15s0u+3axkC79k9ApzRlumJ6CFH+kNIxTSW8xoQdbjhZW6FWO1lWG2",
+	"ZZkigr3XxmS7edxUTjk3rBUbfyUJhxfqyQfDVtLhsUtNSmZUgqfPgsRqlyTK2mYgzjXoUlCvGpFBA5As",
+	"0JNespKbRWSBc8313pK1yxS8IFbAgy7yPPnmMK8TjFabRm6ft3J87cxcc3J2ApypXdn+6n1FRfG6GJX8",
+	"Aa3dDsj9CKq/nx/D/I+n79fFjzZ2nqBuXqgLcEKgyreRZM1omwatNOSLGtvaPDSRoOA2CQfSf+bzmt1y",
+	"TDfNqcAhEV3XpYrqTTeNACklkBQWOM1Yl3P5/uMTKHtO88NvzNc/4m8OZokv5Puj7b0shgO9U1XxSAHk",
+	"LIBC41dtMi/X54S6622egipvm30xQzThtqVfCM8QOpr6iovLKf8uxFgbo6g9vYOidk+yBA73vu1eGGQg",
+	"ZEnm2M95smtzmd+gfdNouCDg4wrsTyQQy/rew2l3M9W5JnyB0NXhXYLu8Ml75NjnYILOJBcpprID5FnM",
+	"+1kxdpPqYA9WDHtflYCXZqvFohk+24p13X6jKuus4/SdGbQDdh80PQwqRrclGh/1KH7xWaX6fI8wZw/g",
+	"a7xitHgMwWQLrYay3lJj5ox6yP65sEUpluep8cTc2k1xZafrHjG/tp6RgmpKPnzMAjRO863D7sSM1Fyu",
+	"bQ0KekmotrDAC/BK48PgMEH0G+dGOSMqeK9zrEIM6pTYWqk2Bd7GWjAc+UjBWzHqFHNV3P1m/v4N05/p",
+	"DXvcVEl71DU+sEu6QMgUjzJmDnqAxAL+GHdiX4ZxwqC4oWA5L5iCSDirbfVMzituoXwCv9kpuUIsQvIn",
+	"C49aSMG+gCozYlH3syD+XLjGDoYQDcWBjIVqHhfGBLshLGX87tU78s+//+MJfhahJyaKtsfeZ2lD2umZ",
+	"mY6zIp9O54VmokgrAy+bms7LLaF5zio9Se6SGdAwSFwygkEhYCWYQsY8ov7Y95Pvkw/2Xx+HK2iOO3/7",
+	"u9Ec5c4k8EaU23SBjlLTCC0j/1zA+oAdtldsaKMv8Ym77fN+FQKHeYj8ULugVOI/8iEgYs3X7LFs9CSM",
+	"PwCLtGNoGd6L3VwOa5XuUZJ3z7RmVbkd8L+Zr6e5Pp9NjBHW9IdntEi5AdFkGMwUBVk2vKAQDZQYkEJJ",
+	"DkVNWyJBkfEJLb7o3Wi5B5HWLasLnushfvGf9pH7pqyHYBV2LQOZXytG3J5MzCRWcs2wSMi8nUjhpWqS",
+	"VYAq2c19iJ/o+dy3norqiRDndfIcC7oNKb19c/2OhO85Ja/RzxnEVYMeWlD0iArggrOysJnDXIMzCRId",
+	"8T1//fLXU2NDDKp66jPX9V5gOcHD8iAY9OG1PVuhf3YW+LTRxMwgXO4KNq3LKcNUPUNJddHNS+wSaEW5",
+	"Mc2ecHHL9R5Pz2v7zKFU8Vm5NXARKa8GuKftMicQH2Xp3paFYQmsYwJnQIFpgODTKLnSXc2jYpgskqU8",
+	"2QBTgkv6XC8rzs5iEj/wZcWxh6UJHtAUFsFigTqmuVOnBMus8XzVCnBTRM4uUKiUdAsfIvDKkgKAiq1j",
+	"N5e2YiJGB/FL++QD/sMoorfyZigSDN+n6CUS6uLu0f8udD6I4BC8/74p7h0EjAGQR9i3kjnNbzCtyqMj",
+	"GS0hI3OMIFl/pU3AQhBn80OfkjVAdsy25EtKiLcMG+vd2/6aAYZ4N05xGs4N7zqEG18WhZnf58qIzdwu",
+	"iwf3jplhhzmw2depM0OHR+1lhrpiAuCqxDW99jhpsratdZBTT4HuQnndJi36VOoltTWJgG205yI++WD+",
+	"M+iyi1NjhM1X+ODRTP7Xe77yw5XFjn4m8OgBeBqZbyHhpAbzqa0hLrm4SfADZ911jwCb8D/YKWSfE6fB",
+	"tT90Qtd4ZjNV+TCkZFGBDh/A4luxmmFKEnxGi6JmSoHtrpXPI2sxipSmW1JxIfYLX3vnnyDIHuh5ccr7",
+	"zjzwr0l4sPQ/LN19AwV1bZE2kN+abkkhLeF5qEZIBGnBH0/JzzYf3gP/AempsURXDUHevOVi+YcRN28H",
+	"IN4Az3oKFfMbKQTLtfMfWz7CNhkOYYQQ/MMXaEJW8ILWthMLXTM0MkvDioxsas+27GV+Dh1r7RGX467J",
+	"AGkzpLlIS1rI34M8jjlDk9dSo6sIkcIi6VpShVoPB+9wSn627T5sDqftihiMv5TmFfjbeaO959PlTmyt",
+	"vxaKL+kNE6fkynZ6skY21qO21duR4lCzG/96nPNBrOMH45KvbDmPU+mtqxQlcI4Xj0uBeKN5KZV1mgPb",
+	"pIjos+iVbg3foVtWq4FLBPEDKYI680cK8lxOCebquIzYmhEujMWOagHUNqJPyGaAysUi5rTXuLc4jX85",
+	"me8W/keV+i0Opi0UQQAWZUmnojX24AGoDmOyyFtWh5gtxtitGQUu2o1X9cjaBTqH/Tz/xz+1Q2o7Cc4W",
+	"WvsCoQfkgtAyWU5+eKFbD4dUwHAAwmUH5IJQsU3W2LteF6PO2y3btrb+vWV0uuk/QEqnJxAo7kS5noZx",
+	"64akADB8kPyu4InfdRjKLOFBUmt9D78Qh71bTmE2c9CreYWNtD5Lr6aZ2yfwapphh1l/0LprunO0KQlt",
+	"+3BKAK/Z4tSfksuwbaOR+B0seIpNI6Ln728fVtc8+WD/9XEYWBqeGaVx1P7Zz9Lws0sZdjVaAMGJCqHs",
+	"23q1a76jKTaLx+MYLoACZNVBjtmI3zvDbB5Cbpl9SsspC2CbJZT8F9y13OhD5FJNlr62ijyFLB708+P3",
+	"UONLKJryFl04TFzkykGfzBBY1xgrQd6PbQyckUaUTClsmgIXH/5lk0I6UAp2ZGwQYtnDLowvlHnifAxv",
+	"sRBZtgZiS4I2K7ZjCuI5CUag6yLWa7ZdNa4aaGZhngl72ceSGq5AFfw8RU4jPk06w1UjXpjjHwB89mas",
+	"w6iewFFlm/HA6z0Gly2vaXv0tKwrjfls/nryoW7EsFA54uiBPdx7hvkDQW6/QZMJAV7cpXR/NYCuYDcc",
+	"qqSdU8veLHdfR5wCIJmn00UMQ7vbYfxr+bc+zf18wSCWbfnro5ZiTskV5coiBwbyB9JDmcjtN7aa2P9q",
+	"DN1oqm6GNY538MSdKOfuBruZxO/UWDdTfyCcN6QaODCH8AhZo+hShw5WVsEIaQNJYF9u4jsE0v/d8w+z",
+	"jk8j9M3Iw5Ym7PGEct6875T8ZNVL7IoRO/ldtuDgzZJ+cAhB5p4yMLRlBsDYDykkZC5Lwc7B1MUMdwRv",
+	"LxlFWHc7wdCC4tZ/DoXD+DioyB44G39y6XsHAezIxqvD4PRfMqu7Qr82a42ZHz5SBHp0OaAR7Nz3Xl8Q",
+	"xRhxPW9PjSJdb2fmAZ+df+5fAml3K2r09gHlF3rjXDXH4sh/pjcHVvXg1UKwlc5g32vPT4tLODz09MiE",
+	"ncvbXitCnc2GZb+Z7c1nqHxMMwSLM6+efLD/GlTcr/GZg6nW/u4BFHg70lCJqF3odODp9gACOCcbvpkz",
+	"vWEWuzSIcltvUMVZzpz7PH5IexLPpjmOz4aR2Gl9msQyO/iwIJ6OdK5YVVILNWrf+khBbjcTxSzX77OO",
+	"CwhaI4JAbHuzGiHlSK/ecbkkbzwI9ycfzH8G7/pRih0qtfd+y80wQ1fcfH8BW/LqHQUHmrucrvFmZjGS",
+	"YGrmoT2wFtPY/KCkxFVsd8+7i0E05JrJiolWz4GeIXOGQCQVQ28iQKyZpy2MbMHMN0zknAECyanPey6C",
+	"iiS20Og1JK8Xj3+0hY/MehzMc6gqQXWk7S1st9CGX6ua5VJgJ/cZdmLcVXrwSt+VoibA4zIn3RKDO44o",
+	"ZpbbjwPi1Z8aGsus59Nwz3E2jA9PEQFQrQ99BW1uJfU6P3a3y2xpVqC3oxEA+Xb8lmWuw5RmA2ZSyFh7",
+	"ze9SAOhPXctjZ+ZgP2bfjwwvtG804rzzUt6Y2TUVVqsbPZCL5bmdcS7Xa641ds/s5COFLl2LVwQg7ACC",
+	"VG9ndSNc1/BeHl0LTKR9r/yUY//o3md3uur3dKXcYg5xDZw9mJkBCuhGNmVB5owUForuv22su+b8A7PS",
+	"MoLdaGFMXP8Sl5gKzT4yf7Es3BVvE1VJU43WyvZ7WUZyjsy2RjaT/hM8L+TMzO8LzzQusMOCq1SCxi/t",
+	"K63tYrGmoA0ibnbCr3GkU+NzvPiux8J/+zXu985d73ox/A2MXqcdyg5IMn297IXdE9LwT+3LekS0EHPj",
+	"8N6xVjz6HPh0S50RPWMj4znAB+fd7JWxJRvg2McP7VPwu4ql2IN7iHiKo5HQ35NZYrCuY0t+RlFL55q0",
+	"JJlOOBmtIdb2Puxl5079RmhzYT70DfhdT5O6ESql3Lnlf66pG25+nyiUY0f/NMx7xOjT828MeWPfugzy",
+	"jqD1OvQYc1DvjcJyiBUDvJRQgbI3BkqJ2mhNzJEV3pc+V3/ywf1z2KV1LPG2/OX+XVt2qOE0FN8Lbhq/",
+	"VLdXoO/vAxzCnpBjDkJujjiVJ1CDM6IXmGvzhS0Nb5mAiJwTqUE/MK53WoFFeJYZdapTzz47Hgd7es8p",
+	"L53Bookv7pv7YWbpcafnZa+CJl9hC81H6X5fY+mfC9sEdID+jdRGwa6AmXqpjhTvXDEbqsim5lozcdG5",
+	"D6Fgd84gdPPax7FGMg4J94e9JeMBg8/uY+x44zxo2OCO976uTmr06S/OzzXX0EeOkhu2nUtaF+iWant8",
+	"SNuq9dCLs9M+d7fXq1vvkT1fdwm4X+K2UEwTupZiCVB88622bfLae2g3kJylzLBFLdfHd0eLtG4zk2jH",
+	"ff71118+P6qJ61d//vrfnt+5j+tDYIf2zjnal0Ppmln/vaWcCTQkbFKMwYuA+7pmZ0ZHAhKR4gIz67Hu",
+	"eA1Aw0bhhVjvMdSv8poxMUj91/jI1FT/A/QIpnNpXaI4kxGErvJaluWc5jfptsGfssOu5464b6lIv/12",
+	"qhyRitVKCuurV4wBXitWdmn23lhOpZKELrS1xY0O7GASUPU4hnw2lKdZp7myE0r9eFPG4RJ01/CFvQf+",
+	"JB0D50XJoOP1ez2q2/XVq2e2vN7anYuAZiEvT0uydhZltFsMtvyKe8jOnh1VH/+QPNGMFaPl721hDrhR",
+	"AcRjalTlXUrN4DvXU9r8mwpijhS9BKD42DDKe72HrLFl5JDT9md4YlS7VoX9Hscml5s3+xaRk3Vu/T35",
+	"Vc0OPIBPFY4w7Sl1bUOzoZxjc8kXWHKhwHtQUjHj4paWvLB9fgIYZZvzoiq6caZT3WCrQ++GsKV5kGWT",
+	"cof+jA2AP0tXqJnbp3GDmpGHs0GgcfLdCec/zeliWqx5o02LxUbFbSUbFD5YFO06RAZK9KWFP58YAhro",
+	"+1OWLbmBNeUhaIDkAGAGmlA7eqod7vsF2dBawA8LCRY71HxZ+K7WqQWNilhBFBc5AxUCC0ULuYHSTere",
+	"Qxphn90l07clFZZI74vGzBCuTPyB7Ww3fBKdpaRiUjITBbwTvUNQTwMFCYZi2oIKj9O/l8Y+mP8MuqyP",
+	"YjDItu/dVQ3yUdBKreR9X/RLvN/+Smu80pvVljCK5h6g40NWU9eLDYBp8rZb9zZwGk9yKnJWDnQXhe/v",
+	"ejDZZyUmcMmf4PaOoZ82bVCv2FR+XupfjeddsiLM38FuDF8TZfVcqseSz7Km1Wrflf4OHvqM7zVOMHEo",
+	"uMRpahOBnXommrns5ZLdslJl0EdPIZKbKAgrll1sm6GDgGKtIah8XW//ULcYVvS5XuKJQs3QVRPFLBBN",
+	"mwbkr7G92AAHqa0QQC3Lpr+PJSCwDtIEdG2+/kMREKzoD0xAPtfM2QrWxPOq+6W3Am0LJnwgAaw0RDu+",
+	"fj6JuWXWfVRFxOdKPWYxnwCo68GMzcvCaA3apQb7whuUW5g2bx0PAMUl2AZDYpuVLNlBhPPkA4QRPnYA",
+	"wHdDHVQ3CvroEuoJ1/w+s1livpoBLZKqYkXbmggX4lwniO8LcNGe1i/aHDI71kiMXaxBmYjAI0BjsDlj",
+	"YcaOzG984Ivzacp2Huzu+MoboDqQ3N3rY53JS0lL929Lcy12WkvkYG8PXKg2fz7tNrbP/K4x03ARD+Ch",
+	"fQ19rTXH6uVeTUTPdZv5/FNek6pmioH/ypnkgDmy6h9gWPKcUNcR9fDIEoMHrRpwc31wUdgZfaA/FZ5m",
+	"26cCGerdyeRHLhBxzo8A7VL7BJMFjhwz8mDqvv3giWLl4gm+aECvgu8/bxp5EKQqRwqDjfHsIU0LUeUx",
+	"Bm1Q0I3S1h962CpDAHthq0opq/EE0q27THL/NxvRAjL8vmVAsJQHgpPy9aSAZtnuY0ZkWcTFgIU4mLXI",
+	"PQHUwfjTddIEGEATCcsAFlgG5r4htvMWQw8gKwFbL7POxBtWaWyZu5b1NiNreoPoQ65NL0STmNZloOuS",
+	"y16HYK5dD95upV8vDNPot27u94SS715/3y0e7DgDrIVOI0yu6dbXV7ryMENxKkMvEPnyjKgLhFJxWoZi",
+	"9S1TEOoLATF6TsMUjX3Af3x8UtSUD3h+XpqvjxQyTmX7F0RPfGCZdAUAXZZWSqpZHVzdsDKe/An/O4Nj",
+	"52L5xYWNHqFtvJRG7RWHkdC4Tq3/TUSfORF9yxz4Qqs0h71mIOBImCiyVp3tVthRsSVrWVsQiVTzmShB",
+	"6Zqx/VYsPjUqAapGnP/j+2/4NvnS9Z+FEkgEp4cSeGmYtBGHIpVqZ3050Ul8dfbvz3//WVP2UB4ic8qd",
+	"f3AYq2YOqD3DPSDuWGiaHYcbcG7xyLFnXc0qQB01Ov6N8y4arcupYrb714Zb53zbGcHOjummAs1Lkjkm",
+	"ObICIrYIuB6kcWEJOcJtmR95pyfqqVwQzddMNnq2Tmd7taXUn633wczvE2V92dE/TfHriNGnr3v5Efpz",
+	"t3ijxogl85oKhyCEPR5atEbAETL0N9Cgw3N+VCbMP4dThJJUGXGdB2gAn2WTDreY4fJXv4ppyl8jiApQ",
+	"BmjbA9vWwAx6NW5WEp4HJGWuw1wj2+bhwKPd25/RPTkTUs+Y0bFIyZXRPTroP6VUDsptIeuc+di3orcu",
+	"7uPQQWu28F0YA6bqrS3LM8GwTbVQfHCyyz43Nov78BAKrx+NRq/ESwZ5DRPcBnxTyNKAJpwkbhRzrQmo",
+	"a2rS6dHZpcbYRTDDsbypjXpuiAVdz+d//dWcFpjvloqaujw5P1lpXanzJ0+ePvu307PTs9On5//21Vdf",
+	"wtHaV39wNLZq5qAAtpn5KvwbI/LBB07lDj6CPmXhO1wjns5nZiXhi33VQvhyiEgFH2Abvo+/fvz/AwAA",
+	"//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
