@@ -117,6 +117,6 @@ func firstKey(raw []byte) string {
 func fromProblem(p api.Problem) *Error {
 	return &Error{
 		Code: Code(p.Code), Title: p.Title, Detail: p.Detail, Hint: p.Hint, Field: p.Field,
-		Status: p.Status, RequestID: p.RequestId, Retry: string(p.Retry), AfterMS: p.AfterMs, Next: p.NextCommands,
+		Status: p.Status, RequestID: p.RequestId, Retry: string(p.Retry), AfterMS: p.AfterMs, Next: p.NextCommands, Findings: p.Findings,
 	}
 }

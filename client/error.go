@@ -35,7 +35,9 @@ type Error struct {
 	Retry     string
 	AfterMS   int64
 	Next      [][]string // commands (argv) that help now
-	Err       error
+	// Findings are all that is wrong with the plan of a wave, for plan_invalid.
+	Findings []PlanFinding
+	Err      error
 }
 
 // Errorf returns an error of the code, with its title, retry advice and the

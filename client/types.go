@@ -147,6 +147,47 @@ type (
 	WorktreeSaved           = api.WorktreeSaved
 )
 
+// The documents of waves.
+type (
+	PlanFinding              = api.PlanFinding
+	PlanLevel                = api.PlanLevel
+	PlanSerialized           = api.PlanSerialized
+	Wave                     = api.Wave
+	WaveBudget               = api.WaveBudget
+	WaveCancel               = api.WaveCancel
+	WaveCheckpoint           = api.WaveCheckpoint
+	WaveCreate               = api.WaveCreate
+	WaveDefaults             = api.WaveDefaults
+	WaveEdge                 = api.WaveEdge
+	WaveEntry                = api.WaveEntry
+	WaveGraph                = api.WaveGraph
+	WaveLevel                = api.WaveLevel
+	WavePage                 = api.WavePage
+	WavePlan                 = api.WavePlan
+	WavePlanRequest          = api.WavePlanRequest
+	WavePolicy               = api.WavePolicy
+	WavePolicyInput          = api.WavePolicyInput
+	WavePolicyInputConflicts = api.WavePolicyInputConflicts
+	WavePolicyInputMail      = api.WavePolicyInputMail
+	WavePolicyInputOnFailure = api.WavePolicyInputOnFailure
+	WavePolicyInputOrder     = api.WavePolicyInputOrder
+	WavePolicyInputScope     = api.WavePolicyInputScope
+	WavePolicyInputVerify    = api.WavePolicyInputVerify
+	WaveResidual             = api.WaveResidual
+	WaveResult               = api.WaveResult
+	WaveRetry                = api.WaveRetry
+	WaveSnapshot             = api.WaveSnapshot
+	WaveSource               = api.WaveSource
+	WaveSourceFormat         = api.WaveSourceFormat
+	WaveSpawn                = api.WaveSpawn
+	WaveStart                = api.WaveStart
+	WaveStatus               = api.WaveStatus
+	WaveSummary              = api.WaveSummary
+	WaveTask                 = api.WaveTask
+	WaveTaskUpdate           = api.WaveTaskUpdate
+	WaveTaskUpdateStatus     = api.WaveTaskUpdateStatus
+)
+
 // Types of messages that a client sends.
 const (
 	MessageSendTypeWorkerDone = api.MessageSendTypeWorkerDone
@@ -155,6 +196,15 @@ const (
 	MessageSendTypeStatus     = api.MessageSendTypeStatus
 	MessageSendTypeEscalation = api.MessageSendTypeEscalation
 	MessageSendTypeHandoff    = api.MessageSendTypeHandoff
+)
+
+// Statuses of waves and of their tasks.
+const (
+	WavePending   = api.WaveStatusWavePending
+	WaveRunning   = api.WaveStatusWaveRunning
+	WaveCompleted = api.WaveStatusWaveCompleted
+	WaveFailed    = api.WaveStatusWaveFailed
+	WaveCancelled = api.WaveStatusWaveCancelled
 )
 
 // LivenessLive is a process that is proven to run.

@@ -29,7 +29,7 @@ var badValues = map[string][]string{
 // mayBe lists what a field takes although its type's list holds it: free JSON.
 var anyJSON = []string{`1`, `true`, `{}`, `["a"]`, `null`, `"a\u0000b"`, `"\ud800"`}
 
-var mayBe = map[string][]string{"result": anyJSON, "backend_ctx": anyJSON}
+var mayBe = map[string][]string{"result": anyJSON, "backend_ctx": anyJSON, "metadata": {`{}`}, "defaults": {`{}`}}
 
 // bases are bodies that are taken as they are, by operation.
 func (w *world) bases() map[string]string {
@@ -49,6 +49,8 @@ func (w *world) bases() map[string]string {
 		"registerWorker": `{"name":"w-2"}`, "drainWorker": `{}`, "revokeWorker": `{}`, "attachWorker": `{}`, "putPresence": `{}`,
 		"updatePeer": `{"name":"n"}`, "grantPeer": `{"max_workers":1}`, "removePeer": `{}`, "revokeInvite": `{}`,
 		"updateSession": `{"backend_ctx":1}`, "worker": "w-1", "session": "none", "peer": "a", "invite": string(hub.NewInviteID()),
+		"planWave": `{}`, "createWave": `{"run_id":"` + run + `"}`, "spawnWave": `{}`, "cancelWave": `{}`, "retryWave": `{}`,
+		"addWaveTask": `{"task":{"task_id":"a","goal":"g"}}`, "updateWaveTask": `{"goal":"g"}`,
 		"run": run, "task": fresh, "dispatch": dispatch, "box": "run:" + run, "message": string(hub.NewMessageID()), "busy": task, "token": token,
 	}
 }
@@ -101,7 +103,7 @@ func TestBadInputIsTypedAndStoresNothing(t *testing.T) {
 				try(o, "an empty "+p.Value.Name, request{path: path, body: bases[o.id], header: map[string]string{p.Value.Name: ""}})
 			}
 		}
-		if o.mutates() && o.id != "putHeartbeat" && o.id != "putAgentEvent" && o.id != "putPresence" {
+		if o.mutates() && o.id != "putHeartbeat" && o.id != "putAgentEvent" && o.id != "putPresence" && o.id != "planWave" {
 			for _, id := range []string{"x", "req_" + strings.Repeat("0", 27), "req_" + strings.Repeat("U", 26), strings.Repeat("r", 1000)} {
 				try(o, "Idempotency-Key "+id, request{path: path, body: bases[o.id], header: map[string]string{"Idempotency-Key": id}})
 			}

@@ -38,7 +38,7 @@ func receiveBody(w http.ResponseWriter, r *http.Request, c *call) error {
 	if c.raw = raw; len(raw) == 0 {
 		return nil
 	}
-	c.value, err = parseStrict(raw)
+	c.value, err = parseWithin(raw, c.op.maxValues())
 	return err
 }
 

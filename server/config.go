@@ -157,7 +157,7 @@ const minCursorKey = 16
 
 func (c Config) check() error {
 	switch {
-	case c.Runs == nil, c.Mail == nil, c.Dispatch == nil, c.Work == nil, c.Store == nil, c.Peers == nil, c.Tokens == nil:
+	case c.Runs == nil, c.Mail == nil, c.Dispatch == nil, c.Work == nil, c.Waves == nil, c.Store == nil, c.Peers == nil, c.Tokens == nil:
 		return errors.New("server: a use-case is missing")
 	case len(c.CursorKey) < minCursorKey:
 		return errors.New("server: the cursor key is too short")

@@ -72,16 +72,21 @@ func browserHeader(h http.Header) string {
 	return ""
 }
 
+// asSent has a request routed by its path as it was sent, so that a parameter is
+// unescaped exactly once, also one that has a percent sign.
+func asSent(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.RawPath = r.URL.EscapedPath()
+		next.ServeHTTP(w, r)
+	})
+}
+
 // methodNotAllowed answers 405 with the methods that the path has.
 func (s *Server) methodNotAllowed(root chi.Router) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		path := r.URL.RawPath
-		if path == "" {
-			path = r.URL.Path
-		}
 		var allowed []string
 		for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-			if root.Match(chi.NewRouteContext(), m, path) {
+			if root.Match(chi.NewRouteContext(), m, r.URL.RawPath) {
 				allowed = append(allowed, m)
 			}
 		}
@@ -116,6 +121,9 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request, ops operations
 	if key := hub.RequestID(r.Header.Get("Idempotency-Key")); c.op.mutates() && hub.ValidID(hub.PrefixRequest, string(key)) {
 		c.key = key // a refusal by the guards names it too
 	}
+	if c.op.large() {
+		return s.admittedLarge(w, r, authenticate)
+	}
 	if err := receiveBody(w, r, c); err != nil {
 		return err
 	}
@@ -126,6 +134,22 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request, ops operations
 		return err
 	}
 	if err := s.admitMutation(c); err != nil {
+		return err
+	}
+	return c.op.check(r, c)
+}
+
+// admittedLarge reads the body last: what is large is taken from those only whose
+// it is to send.
+func (s *Server) admittedLarge(w http.ResponseWriter, r *http.Request, authenticate func(*http.Request, *call) error) error {
+	c := callOf(r)
+	if err := authenticate(r, c); err != nil {
+		return err
+	}
+	if err := s.admitMutation(c); err != nil {
+		return err
+	}
+	if err := receiveBody(w, r, c); err != nil {
 		return err
 	}
 	return c.op.check(r, c)

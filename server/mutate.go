@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"math"
 	"net/http"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -83,6 +84,9 @@ func decode[Body any](c *call) (Body, error) {
 		return body, nil
 	}
 	err := json.Unmarshal(c.raw, &body)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		body, err = decodeWhole[Body](c.value)
+	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return body, hub.Invalid(fieldName([]string{e.Field}), "a %s does not fit", e.Value)
 	}
@@ -90,6 +94,35 @@ func decode[Body any](c *call) (Body, error) {
 		return body, malformed("it cannot be decoded")
 	}
 	return body, nil
+}
+
+// decodeWhole decodes a document in which a whole number, which its schema takes,
+// may be written as 1e9 or 1.0.
+func decodeWhole[Body any](value any) (body Body, err error) {
+	raw, err := json.Marshal(wholeNumbers(value))
+	if err == nil {
+		err = json.Unmarshal(raw, &body)
+	}
+	return body, err
+}
+
+// wholeNumbers is value with the whole numbers that an int64 holds in digits.
+func wholeNumbers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			return int64(f)
+		}
+	case []any:
+		return each(v, wholeNumbers)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, field := range v {
+			out[name] = wholeNumbers(field)
+		}
+		return out
+	}
+	return value
 }
 
 // answered shows an outcome under a fixed status.

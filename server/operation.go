@@ -74,6 +74,7 @@ func (o *operation) takeBody(ref *openapi3.RequestBodyRef) {
 const (
 	messageBody = 2 << 20
 	taskBody    = 8 << 20
+	waveBody    = 64 << 20
 	otherBody   = 256 << 10
 )
 
@@ -83,8 +84,22 @@ func apiBody(id string) int64 {
 		return messageBody
 	case "createTask", "updateTask", "startRunWorker":
 		return taskBody
+	case "planWave", "createWave":
+		return waveBody
 	}
 	return otherBody
+}
+
+// large reports whether a body is too large to be read from just anybody: then
+// the sender is known first.
+func (o *operation) large() bool { return o.maxBody > taskBody }
+
+// maxValues is how many values a body may hold.
+func (o *operation) maxValues() int {
+	if o.large() {
+		return maxWaveValues
+	}
+	return maxValues
 }
 
 func peerBody(id string) int64 {

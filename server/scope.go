@@ -114,6 +114,18 @@ var apiScopes = map[string]kinds{
 	"sendTerminal":       operator | peer,
 	"closeTerminal":      operator,
 
+	"planWave":       operator,
+	"createWave":     operator,
+	"listWaves":      reads,
+	"getWave":        reads,
+	"getWaveGraph":   reads,
+	"spawnWave":      operator,
+	"cancelWave":     operator,
+	"retryWave":      operator,
+	"addWaveTask":    operator,
+	"updateWaveTask": operator,
+	"streamEvents":   reads,
+
 	"addPeer":        operator,
 	"listPeers":      reads,
 	"getPeer":        reads,

@@ -141,7 +141,7 @@ func (s *Server) peerMux(ops operations) chi.Router {
 // there is no route.
 func (s *Server) root(guards ...func(http.Handler) http.Handler) chi.Router {
 	root := chi.NewRouter()
-	root.Use(s.observe)
+	root.Use(s.observe, asSent)
 	root.Use(guards...)
 	root.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, hub.Errorf(hub.CodeNotFound, "there is nothing at this address"))

@@ -14,21 +14,26 @@ import (
 )
 
 // Bounds of a document: how deep arrays and objects may nest, and how many
-// values it may hold. No document of the API needs a tenth of the latter; a
-// body is decoded before its sender is known, and must not cost more than that.
+// values it may hold. No document of the API needs a tenth of the latter, but
+// those that carry all tasks of a wave. Any other body is decoded before its
+// sender is known, and must not cost more than that.
 const (
-	maxDepth  = 32
-	maxValues = 100_000
+	maxDepth      = 32
+	maxValues     = 100_000
+	maxWaveValues = 2_000_000 // a hundred for each of the tasks that a wave may have
 )
 
 // parseStrict decodes one JSON document, numbers as json.Number. It refuses
 // what decoders disagree about (a second document, duplicate keys, text that is
 // not valid Unicode, numbers that no float64 holds) and what is out of bounds.
-func parseStrict(raw []byte) (any, error) {
+func parseStrict(raw []byte) (any, error) { return parseWithin(raw, maxValues) }
+
+// parseWithin is parseStrict with a bound of its own.
+func parseWithin(raw []byte, values int) (any, error) {
 	if !utf8.Valid(raw) {
 		return nil, malformed("it is not valid UTF-8")
 	}
-	p := &parser{dec: json.NewDecoder(bytes.NewReader(raw))}
+	p := &parser{dec: json.NewDecoder(bytes.NewReader(raw)), left: values, bound: values}
 	p.dec.UseNumber()
 	v, err := p.value(0)
 	if err != nil {
@@ -58,13 +63,13 @@ func jsonError(err error) error {
 }
 
 type parser struct {
-	dec    *json.Decoder
-	values int
+	dec         *json.Decoder
+	left, bound int // values
 }
 
 func (p *parser) value(depth int) (any, error) {
-	if p.values++; p.values > maxValues {
-		return nil, malformed("it holds more than %d values", maxValues)
+	if p.left--; p.left < 0 {
+		return nil, malformed("it holds more than %d values", p.bound)
 	}
 	tok, err := p.dec.Token()
 	if err != nil {

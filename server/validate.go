@@ -85,7 +85,7 @@ func pathParams(r *http.Request) map[string]string {
 	out := make(map[string]string, len(params.Keys))
 	for i, key := range params.Keys {
 		out[key] = params.Values[i]
-		if v, err := url.PathUnescape(params.Values[i]); err == nil && r.URL.RawPath != "" {
+		if v, err := url.PathUnescape(params.Values[i]); err == nil {
 			out[key] = v
 		}
 	}

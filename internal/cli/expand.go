@@ -21,6 +21,18 @@ var (
 	placeFlags = []string{"worktree", "parent"}
 )
 
+// tokenFlags are those of idFlags that in verbs of waves take what callers chose.
+var tokenFlags = []string{"id", "deps"}
+
+func ofWave(cmd *cobra.Command) bool {
+	for ; cmd != nil; cmd = cmd.Parent() {
+		if cmd.Name() == "wave" {
+			return true
+		}
+	}
+	return false
+}
+
 // expand replaces abbreviated ids in flags and arguments by the ids they stand
 // for. Caller-chosen tokens are never touched. A Dispatch knows its ids in full.
 func (a *app) expand(ctx context.Context, s *session, cmd *cobra.Command, args []string) ([]string, error) {
@@ -54,7 +66,7 @@ func expandFlags(ctx context.Context, s *session, cmd *cobra.Command) error {
 	}{{idFlags, expandFlag}, {boxFlags, expandBox}, {placeFlags, expandPlace}} {
 		for _, name := range kind.names {
 			f := cmd.Flags().Lookup(name)
-			if f == nil || !f.Changed {
+			if f == nil || !f.Changed || ofWave(cmd) && slices.Contains(tokenFlags, name) {
 				continue
 			}
 			expand := kind.expand

@@ -42,33 +42,47 @@ func (b *body) read(a *app) (string, error) {
 
 // readText reads a whole file, or stdin for "-". It has to be UTF-8.
 func (a *app) readText(flag, path string) (string, error) {
-	raw, err := a.readInput(path)
+	return a.readTextWithin(flag, path, maxInput)
+}
+
+// readTextWithin is readText with a limit of its own, in bytes; flag is "" for a
+// file that is an argument.
+func (a *app) readTextWithin(flag, path string, limit int) (string, error) {
+	label := "--" + flag
+	if flag == "" {
+		label = "FILE"
+	}
+	raw, err := a.readInput(path, limit)
 	if err != nil {
-		return "", usage(flag, "--%s: %v", flag, err)
+		return "", usage(flag, "%s: %v", label, err)
 	}
 	if !utf8.Valid(raw) {
-		return "", usage(flag, "--%s: %s is not valid UTF-8", flag, path)
+		return "", usage(flag, "%s: %s is not valid UTF-8", label, path)
 	}
 	return string(raw), nil
 }
 
-func (a *app) readInput(path string) ([]byte, error) {
+func (a *app) readInput(path string, limit int) ([]byte, error) {
 	if path == "-" {
 		a.usedStdin = true
-		return readAtMost(a.stdin)
+		return readAtMost(a.stdin, limit)
 	}
+	return readFile(path, limit)
+}
+
+func readFile(path string, limit int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := readAtMost(f)
+	raw, err := readAtMost(f, limit)
 	return raw, errors.Join(err, f.Close())
 }
 
-func readAtMost(r io.Reader) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, maxInput+1))
-	if err == nil && len(raw) > maxInput {
-		err = fmt.Errorf("there are more than %d bytes", maxInput)
+func readAtMost(r io.Reader, limit int) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err == nil && len(raw) > limit {
+		err = fmt.Errorf("there are more than %d bytes", limit)
 	}
 	return raw, err
 }

@@ -48,6 +48,9 @@ func problemOf(err error) client.Error {
 		return *client.Errorf(client.CodeInternal, "%v", err)
 	}
 	out := client.Errorf(client.Code(e.Code), "%v", err)
+	for _, f := range e.Findings {
+		out.Findings = append(out.Findings, client.PlanFinding{Code: f.Code, Tasks: f.Tasks, Detail: f.Detail, Line: f.Line})
+	}
 	out.Hint, out.Field, out.Next, out.AfterMS = cmp.Or(e.Hint, out.Hint), e.Field, e.Next, e.AfterMS
 	return *out
 }
@@ -110,6 +113,7 @@ func (a *app) problemJSON(e client.Error) {
 	raw, err := json.Marshal(client.Problem{
 		Code: client.ErrorCode(e.Code), Title: e.Title, Detail: e.Detail, Hint: e.Hint, Field: e.Field,
 		Status: cmp.Or(e.Status, client.Errorf(e.Code, "").Status), RequestId: e.RequestID, Retry: client.ProblemRetry(e.Retry), AfterMs: e.AfterMS, NextCommands: e.Next,
+		Findings: e.Findings,
 	})
 	if err != nil {
 		raw = []byte(`{"code":"internal","title":"The problem cannot be encoded","status":0,"retry":"inspect"}`)
@@ -123,6 +127,9 @@ func (a *app) problemText(e client.Error, again []string) {
 		text = e.Title
 	}
 	a.note("%s %s (%s)", a.style("31", "wavehub:"), safetext.Line(text, 2000), e.Code)
+	for _, f := range e.Findings {
+		a.note("  %s", findingLine(f))
+	}
 	if e.Hint != "" {
 		a.note("  hint: %s", safetext.Line(e.Hint, 2000))
 	}

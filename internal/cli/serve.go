@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ func (a *app) serveCommand() *cobra.Command {
 	flags.StringSlice("advertise", nil, "addresses (host:port) that peers are told to use, with commas")
 	flags.Bool("api-remote", false, "serve the operator API to other hosts too")
 	flags.String("log-level", "", "debug, info, warn or error")
+	flags.Duration("wave-liveness", 0, "waves that do not say it end workers that are silent for longer (0: never; default 1m30s)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		given, err := serveFlags(cmd)
 		if err != nil {
@@ -60,10 +62,25 @@ func serveFlags(cmd *cobra.Command) (map[string]any, error) {
 		given[config.KeyAdvertise] = advertise
 	}
 	remote, err := flags.GetBool("api-remote")
-	if err == nil && flags.Changed("api-remote") {
+	if err != nil {
+		return nil, err
+	}
+	if flags.Changed("api-remote") {
 		given[config.KeyAPIRemote] = remote
 	}
-	return given, err
+	return given, waveLiveness(cmd, given)
+}
+
+func waveLiveness(cmd *cobra.Command, given map[string]any) error {
+	liveness, err := cmd.Flags().GetDuration("wave-liveness")
+	if err != nil || !cmd.Flags().Changed("wave-liveness") {
+		return err
+	}
+	if liveness < 0 || liveness%time.Second != 0 {
+		return ofFlag(cmd, "wave-liveness", "--wave-liveness takes whole seconds, such as 90s, or 0")
+	}
+	given[config.KeyWaveLiveness] = int(liveness / time.Second)
+	return nil
 }
 
 // serve runs the hub. A ready line that cannot be printed ends it: whoever

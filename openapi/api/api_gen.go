@@ -1570,14 +1570,14 @@ func (e VerificationReason) Valid() bool {
 	}
 }
 
-// Defines values for WaveGraphEdgesKind.
+// Defines values for WaveEdgeKind.
 const (
-	WaveEdgeDependency WaveGraphEdgesKind = "dependency"
-	WaveEdgeOrdering   WaveGraphEdgesKind = "ordering"
+	WaveEdgeDependency WaveEdgeKind = "dependency"
+	WaveEdgeOrdering   WaveEdgeKind = "ordering"
 )
 
-// Valid indicates whether the value is a known member of the WaveGraphEdgesKind enum.
-func (e WaveGraphEdgesKind) Valid() bool {
+// Valid indicates whether the value is a known member of the WaveEdgeKind enum.
+func (e WaveEdgeKind) Valid() bool {
 	switch e {
 	case WaveEdgeDependency:
 		return true
@@ -3716,8 +3716,10 @@ type Wave struct {
 	DowntimeMs int64 `json:"downtime_ms"`
 
 	// ElapsedMs Of this iteration.
-	ElapsedMs int64      `json:"elapsed_ms"`
-	Ending    WaveEnding `json:"ending"`
+	ElapsedMs int64 `json:"elapsed_ms"`
+
+	// Ending Why it is or was being ended.
+	Ending *WaveEnding `json:"ending"`
 
 	// Exhausted An iteration was asked for beyond the limit.
 	Exhausted   bool            `json:"exhausted"`
@@ -3732,9 +3734,9 @@ type Wave struct {
 	Status      WaveStatus      `json:"status"`
 	Total       int             `json:"total"`
 
-	// Usage Of all attempts, as far as it is known.
-	Usage  WaveUsage `json:"usage"`
-	WaveId string    `json:"wave_id"`
+	// Usage Absent in lists.
+	Usage  *WaveUsage `json:"usage,omitempty"`
+	WaveId string     `json:"wave_id"`
 }
 
 // WaveBudget What all attempts may use together; 0 no bound. Tokens are input and output without what was read from a cache.
@@ -3762,14 +3764,17 @@ type WaveCheckpoint struct {
 	State     string `json:"state,omitempty"`
 }
 
-// WaveCreate One of tasks, source and checkpoint; none makes an empty wave. With a checkpoint tasks or source only have to be the same.
+// WaveCreate One of tasks, source and checkpoint; none makes an empty wave. With a checkpoint tasks or source only have to be the same, and the policy is the checkpoint's: none is taken.
 type WaveCreate struct {
+	// Checkpoint The files of a checkpoint folder, as they are.
 	Checkpoint *WaveCheckpoint `json:"checkpoint,omitempty"`
 
 	// CheckpointDir Absolute, on the hub's host.
-	CheckpointDir string        `json:"checkpoint_dir,omitempty"`
-	Defaults      *WaveDefaults `json:"defaults,omitempty"`
-	Goal          string        `json:"goal,omitempty"`
+	CheckpointDir string `json:"checkpoint_dir,omitempty"`
+
+	// Defaults For tasks that name neither worker nor start: an imported plan names none.
+	Defaults *WaveDefaults `json:"defaults,omitempty"`
+	Goal     string        `json:"goal,omitempty"`
 
 	// Metadata A JSON object of at most 16 KiB.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
@@ -3779,11 +3784,13 @@ type WaveCreate struct {
 	Policy WavePolicyInput `json:"policy,omitempty"`
 
 	// Replace Take the place of the pending wave of that id.
-	Replace bool        `json:"replace,omitempty"`
-	RunId   string      `json:"run_id"`
-	Source  *WaveSource `json:"source,omitempty"`
-	Spawn   bool        `json:"spawn,omitempty"`
-	Tasks   []WaveEntry `json:"tasks,omitempty"`
+	Replace bool   `json:"replace,omitempty"`
+	RunId   string `json:"run_id"`
+
+	// Source The tasks as the text of a file.
+	Source *WaveSource `json:"source,omitempty"`
+	Spawn  bool        `json:"spawn,omitempty"`
+	Tasks  []WaveEntry `json:"tasks,omitempty"`
 
 	// WaveId A token; absent: minted.
 	WaveId string `json:"wave_id,omitempty"`
@@ -3791,9 +3798,20 @@ type WaveCreate struct {
 
 // WaveDefaults For tasks that name neither worker nor start: an imported plan names none.
 type WaveDefaults struct {
+	// Start As worker start: the plan judges what is given and what is missing. A new worktree without a name gets one of the wave and the task.
 	Start  *WaveStart `json:"start,omitempty"`
 	Worker string     `json:"worker,omitempty"`
 }
+
+// WaveEdge defines model for WaveEdge.
+type WaveEdge struct {
+	From string       `json:"from"`
+	Kind WaveEdgeKind `json:"kind"`
+	To   string       `json:"to"`
+}
+
+// WaveEdgeKind defines model for WaveEdge.Kind.
+type WaveEdgeKind string
 
 // WaveEnding defines model for WaveEnding.
 type WaveEnding struct {
@@ -3803,12 +3821,14 @@ type WaveEnding struct {
 
 // WaveEntry A task as its caller declares it. Tokens, names and times are judged by the plan, so that all that is wrong is told at once.
 type WaveEntry struct {
-	Dependencies []string   `json:"dependencies,omitempty"`
-	Goal         string     `json:"goal"`
-	HandoffPath  string     `json:"handoff_path,omitempty"`
-	ReadScope    []string   `json:"read_scope,omitempty"`
-	Start        *WaveStart `json:"start,omitempty"`
-	TaskId       string     `json:"task_id"`
+	Dependencies []string `json:"dependencies,omitempty"`
+	Goal         string   `json:"goal"`
+	HandoffPath  string   `json:"handoff_path,omitempty"`
+	ReadScope    []string `json:"read_scope,omitempty"`
+
+	// Start As worker start: the plan judges what is given and what is missing. A new worktree without a name gets one of the wave and the task.
+	Start  *WaveStart `json:"start,omitempty"`
+	TaskId string     `json:"task_id"`
 
 	// TimeoutSecs Of each attempt, from when it is ready; clamped to 1 to 604800.
 	TimeoutSecs *int64 `json:"timeout_secs,omitempty"`
@@ -3821,7 +3841,7 @@ type WaveEntry struct {
 	Workspace string `json:"workspace,omitempty"`
 
 	// WriteScope Absent: not known. Empty: it writes nothing.
-	WriteScope []string `json:"write_scope,omitempty"`
+	WriteScope []string `json:"write_scope,omitzero"`
 }
 
 // WaveEvent defines model for WaveEvent.
@@ -3840,11 +3860,7 @@ type WaveEvent struct {
 
 // WaveGraph defines model for WaveGraph.
 type WaveGraph struct {
-	Edges []struct {
-		From string             `json:"from"`
-		Kind WaveGraphEdgesKind `json:"kind"`
-		To   string             `json:"to"`
-	} `json:"edges"`
+	Edges      []WaveEdge       `json:"edges"`
 	Levels     []PlanLevel      `json:"levels"`
 	Serialized []PlanSerialized `json:"serialized"`
 
@@ -3852,9 +3868,6 @@ type WaveGraph struct {
 	Status map[string]string `json:"status,omitempty"`
 	WaveId string            `json:"wave_id"`
 }
-
-// WaveGraphEdgesKind defines model for WaveGraph.Edges.Kind.
-type WaveGraphEdgesKind string
 
 // WaveLevel defines model for WaveLevel.
 type WaveLevel struct {
@@ -3885,12 +3898,15 @@ type WavePlan struct {
 
 // WavePlanRequest Either tasks or source. defaults completes what tasks say of their placement.
 type WavePlanRequest struct {
+	// Defaults For tasks that name neither worker nor start: an imported plan names none.
 	Defaults *WaveDefaults `json:"defaults,omitempty"`
 
 	// Policy What is left out has its default.
 	Policy WavePolicyInput `json:"policy,omitempty"`
-	Source *WaveSource     `json:"source,omitempty"`
-	Tasks  []WaveEntry     `json:"tasks,omitempty"`
+
+	// Source The tasks as the text of a file.
+	Source *WaveSource `json:"source,omitempty"`
+	Tasks  []WaveEntry `json:"tasks,omitempty"`
 }
 
 // WavePolicy defines model for WavePolicy.
@@ -3915,6 +3931,7 @@ type WavePolicy struct {
 
 // WavePolicyInput What is left out has its default.
 type WavePolicyInput struct {
+	// Budget What all attempts may use together; 0 no bound. Tokens are input and output without what was read from a cache.
 	Budget *WaveBudget `json:"budget,omitempty"`
 
 	// Concurrency Most live Dispatches of the wave; 0 no limit.
@@ -3977,6 +3994,7 @@ type WaveResult struct {
 
 // WaveRetry defines model for WaveRetry.
 type WaveRetry struct {
+	// Budget What all attempts may use together; 0 no bound. Tokens are input and output without what was read from a cache.
 	Budget *WaveBudget `json:"budget,omitempty"`
 
 	// MaxIterations Raises the limit; needs reason.
@@ -4008,12 +4026,13 @@ type WaveSourceFormat string
 
 // WaveSpawn defines model for WaveSpawn.
 type WaveSpawn struct {
+	// TimeoutSecs Of this iteration and later ones; clamped to 1 to 604800. Absent: as it is.
 	TimeoutSecs *int64 `json:"timeout_secs,omitempty"`
 }
 
-// WaveStart As worker start. A new worktree without a name gets one of the wave and the task.
+// WaveStart As worker start: the plan judges what is given and what is missing. A new worktree without a name gets one of the wave and the task.
 type WaveStart struct {
-	Agent    string `json:"agent"`
+	Agent    string `json:"agent,omitempty"`
 	Base     string `json:"base,omitempty"`
 	Name     string `json:"name,omitempty"`
 	On       string `json:"on,omitempty"`
@@ -4061,22 +4080,28 @@ type WaveTask struct {
 	ResultData      json.RawMessage `json:"result_data"`
 	ScopeViolations []string        `json:"scope_violations"`
 	SessionId       string          `json:"session_id"`
-	Start           *WaveStart      `json:"start,omitempty"`
-	StartedAt       *string         `json:"started_at"`
-	Status          WaveStatus      `json:"status"`
-	Sub             string          `json:"sub"`
-	TaskId          string          `json:"task_id"`
-	Usage           WaveTaskUsage   `json:"usage"`
-	VerifiedBy      *string         `json:"verified_by"`
-	VerifyCmd       string          `json:"verify_cmd,omitempty"`
-	VerifyResult    *string         `json:"verify_result"`
+
+	// Start As worker start: the plan judges what is given and what is missing. A new worktree without a name gets one of the wave and the task.
+	Start     *WaveStart `json:"start,omitempty"`
+	StartedAt *string    `json:"started_at"`
+	Status    WaveStatus `json:"status"`
+	Sub       string     `json:"sub"`
+	TaskId    string     `json:"task_id"`
+
+	// Usage Null where nothing is known.
+	Usage        *WaveTaskUsage `json:"usage"`
+	VerifiedBy   *string        `json:"verified_by"`
+	VerifyCmd    string         `json:"verify_cmd,omitempty"`
+	VerifyResult *string        `json:"verify_result"`
 
 	// WaitingFor dependency, ordering, concurrency, limit, budget, peer, agent, worker, answer, permission, prompt, operator, checkpoint, verification or unknown
-	WaitingFor *string  `json:"waiting_for"`
-	WaveIndex  int      `json:"wave_index"`
-	Worker     string   `json:"worker,omitempty"`
-	Workspace  string   `json:"workspace,omitempty"`
-	WriteScope []string `json:"write_scope,omitempty"`
+	WaitingFor *string `json:"waiting_for"`
+	WaveIndex  int     `json:"wave_index"`
+	Worker     string  `json:"worker,omitempty"`
+	Workspace  string  `json:"workspace,omitempty"`
+
+	// WriteScope Absent: not known. Empty: it writes nothing.
+	WriteScope []string `json:"write_scope,omitzero"`
 }
 
 // WaveTaskAdd defines model for WaveTaskAdd.
@@ -4087,18 +4112,22 @@ type WaveTaskAdd struct {
 
 // WaveTaskUpdate defines model for WaveTaskUpdate.
 type WaveTaskUpdate struct {
-	Dependencies *[]string            `json:"dependencies,omitempty"`
-	Goal         string               `json:"goal,omitempty"`
-	HandoffPath  *string              `json:"handoff_path,omitempty"`
-	ReadScope    *[]string            `json:"read_scope,omitempty"`
-	Reason       string               `json:"reason,omitempty"`
-	Start        *WaveStart           `json:"start,omitempty"`
-	Status       WaveTaskUpdateStatus `json:"status,omitempty"`
-	TimeoutSecs  *int64               `json:"timeout_secs,omitempty"`
-	VerifyCmd    *string              `json:"verify_cmd,omitempty"`
-	Worker       string               `json:"worker,omitempty"`
-	Workspace    *string              `json:"workspace,omitempty"`
-	WriteScope   *[]string            `json:"write_scope,omitempty"`
+	Dependencies *[]string `json:"dependencies,omitempty"`
+	Goal         string    `json:"goal,omitempty"`
+	HandoffPath  *string   `json:"handoff_path,omitempty"`
+	ReadScope    *[]string `json:"read_scope,omitempty"`
+	Reason       string    `json:"reason,omitempty"`
+
+	// Start As worker start: the plan judges what is given and what is missing. A new worktree without a name gets one of the wave and the task.
+	Start  *WaveStart           `json:"start,omitempty"`
+	Status WaveTaskUpdateStatus `json:"status,omitempty"`
+
+	// TimeoutSecs Of each attempt; clamped to 1 to 604800.
+	TimeoutSecs *int64    `json:"timeout_secs,omitempty"`
+	VerifyCmd   *string   `json:"verify_cmd,omitempty"`
+	Worker      string    `json:"worker,omitempty"`
+	Workspace   *string   `json:"workspace,omitempty"`
+	WriteScope  *[]string `json:"write_scope,omitempty"`
 }
 
 // WaveTaskUpdateStatus defines model for WaveTaskUpdate.Status.
@@ -26659,216 +26688,218 @@ var swaggerSpec = []string{
 	"aGHC2vkktoEveJ6KsGnN1pVOKNVBeDjd8XR0zfLU2rOjFBtXTGRgPjc2n2u3BjBoJVfJknnVTaiwqTVG",
 	"cZPgEW4EJIdxgMLYS/Bu/7rhmXDe3X3M2vOIHaUxSr7Feoa4OQ39q+WCUMz1wVaWYPJZX4LRULDBp7HM",
 	"dvl91baQGmyrZB+LhKPg8/jkb2MG3YrlN3Cys06i5Z16/Lic2U8QVp0u7VRuhPlBNKsLAla0tvEoQ9VY",
-	"MOugpjZUkcJGHMdczJJWihXRVwFaLFeEawv2PHZMD+M8Tl0z5PHKIjkfFpVf0UZFXYqXop01bEnrQZqz",
-	"rbT5eb65/y4nX0oa72rmh42zzRCtbSIgto1IAKS3SD77dvctPmmuLOXK2FtdCXcvQOI27f+T3MUWQ27f",
-	"1lzjk2HIMQIR7FTsfaNZywPbbo5S8N2DQR0n0J47+ACvzVdFtDToiaCD3+Zil8Hl7nKVrM98w8vUIxK3",
-	"+l6mbXC2PbabkgAvmmLJ9tesRFxLtCyJk47Q3KJRjGi5ZMZgvCBnREgyl40oTsk7UBTBrAHlEusGbGjB",
-	"46DZ7vw1owV2k6UENNKIFTRomvicrKdn7n/RJFlrugCRJfX2Q5NrzZ5+A+UgB3dVdrd/f3qbUSaiwsFn",
-	"Hn69N3sYHhlc3yFacXwfPDkfSF/vLKSbQt2pvRY+MxCTyraGpHbJA7qlJN8YBTuPxkHkghhGoJ789MQM",
-	"eWrEBZlvSaSp6rDg+/Hy/5u9fvfq6vLd6zc/Xc+uXl1+8/2rl9YdVbOEsKtptbpLDw4cIHXxR6bf7vrd",
-	"5IJAAV/mfBeQSuuPCHsOkDU0lKPCtVWmt+yU/Mz1qnueMBKRtRtLinKLTVq1hG45K0aUzXZMKaqH6TQB",
-	"UR6k1+wqxj3lxiavZkQKp/c9UmQl0bYZkRUbYNmNX85L96uDFuMUqRFFzWmk20tA2SBIVnBTOybehKi3",
-	"TtnaW9d/qPL1Gjzy2CqspLEoyjvXVwNbw1t3s62FJK4LNmZxFfGL3Opih/R1D/0948nh2mIqHeRXquhG",
-	"xF0nhxX/osmg622q5Xm8NI+A+L0gdK6Y0OdkbeZX9FO0z559NRLhLMXxXoYXbDzP+1bWlk3BKQu6Zj79",
-	"3UKzCcPAjOoF4El8bZGWq5IKeL7te5Wo/T3ggLEG+JDzbUHmOnkDZ6Oi7oEZuOurUod56vottNVwz86W",
-	"nA47sEs4LqMicK1sLQMpWF7SmpnPnD6a2bOBxFIO/6oZ+ZtRiIsAI0IYQWdbivf7XnvoR6qJtMHUw3FU",
-	"orTdyeI4i0KpJM3hwzFWABV/F/1m/w/3TvJhaDyARNq/scMAHW8WCGxhbZsMbRHAbsZCIUgFvCB5SdcV",
-	"VhQ/Nf/3/OyrPyeU7mMV6z7oyQhxnUKU/Onyx1dGzzL//V9vX726SuGlBzU3cHR9PhzhG/hWgLCOCVDQ",
-	"8Ba2169/UhFotU5yKRYlz9EQtMAhe0tzBuFMLq0cEVITCISckldGCYUOjfBL3+l4GKXkQGI/EoW7xYyC",
-	"+5zkhLfRvKe7+zUn9YutmvlsB57svhxZI/uZRADT7pTqsk0gvO14l+7yFhxMFOz9RMEZGLDnTbvDgDuY",
-	"+7+5sDwMHTjOWl9aS+khmXTW2pmnJc7UjfjOGci9nLBi2RO1vRx4W7Wxt5unF91baN5QQPeU3RiT2TLz",
-	"k8e3tAaFwvwWbmyxZC/DMdyHb/xY4HvarynZYgho1ZdMm+kL3pLdsgMKEt6WVPxgfhJNY2Y1pyX/L3Ru",
-	"jB7vuv1ZAuW1UXdw1DhJbSgp6pI5wt9rd62z5MzSVIoQcdsiuZEOKibqvj7GG66a+XBhTgyYutOoIZWH",
-	"CY/hCwLntruH7VJSe/BAhTbgjzvIIN1bYIND7i+ugVWWNBKzX2DDxsPu2re+Terv7+Z6t0BP8bJO2Q2r",
-	"GbrxwTVYMirQnr+7F+GWljwBSRFFYD/6FHpEgu/N2qNOcQo/iyESumqbwx9g175Cn0PPZXrqIEMUcbfU",
-	"ovHhg4q6JEleoxPLlSqkW2nct/vxaDfdQ7nEJvN7pVwqb/0O9MoYfDjukIjXIQGtPXIgSOWyg8QIOZcC",
-	"IQo6PWs6iUpo1alEO/WSHQLl67qhH/Kbtc1CihlxMx+rTeRZSTFbtHk9EaTZgqUaAVl/VUTeJ6GhjwM3",
-	"jgMq97sfw0w7CwoPp3uSvZn09z08N7fSne0MwbpgwZmjaXskvw7eiNcuRf7QaDRvC9QApp5r5RjjLq9r",
-	"b9l4NmID5YfFjLrXpBcUlEojip6D1cN4J2So01tmQ+g+HcZHbp+NwaDqXMA2XxR2PBBZgPtTys0BZs03",
-	"buQrN1rn0+tg6M4Xl/ie/vXv+26tS92lBdgsAaNIYLargnyhUopl0HknRM56fnaWkTMiF4vhAPizr//9",
-	"2WQh8AiPSizM+Y8VL5nQvcVAkcvFJ5i945aOUha26pjG4PaSpPEj5eW39pfu70szQpTtdvI09oHndDmy",
-	"nybl5WxBFaa7CM1Fww6Y77dmvvhrS6p2hJDHe3cAXUJ7xrrmsYKI5EvA2n95+Z19Cfz5wo0SiowewTRa",
-	"rqnmORFs0ybaVFYDJAhcFeQAtlBE+3iDl0SHwJYn13dtRrtsR/CfvXJD7XW5u7SVL5+fnR3kWJ+G+Fth",
-	"egAieXI/IL97e+VGCD9yYyXVwivbYCbGPzz4KuTEAA0ALzHSDviGayTddiUD5PVa3jIBGCoRpX9PJ5m2",
-	"19foJJSh9hQjm754qAN8+6/pzZqw5eh9msmjrYg4fPbUtm3rFNrvPIm7iRyC99hWXHhcY0K5n0ZR2xVO",
-	"vf4ClCum2vTkCyIYKyAUqHrcd4wwOyTXb3+Xh3vM4LsWtFIrOcUlO6Kn4WF3x/POmBesWa9pPcrjcG0f",
-	"nfj+TnPf3DrCPUrdt+vWV3JY5iX6jajy6BQocRa8jEgQR46BMtFAnAJGefw3TFZWFcsf33CjaC2VY/Zr",
-	"qvRBmhSu6BLHbz+ACPP/vn7zU+fT64rlf+G689l31y93fulmkUSNfNO2GL4gZnGklNJskN6NVqfu8KiC",
-	"aHgqeZouSesA7vlpWceoXgg7DmSrvGDqAbkE5dcBZwagrpCFtWQAa8BCq9nDPLugUAI/dh+y65wqNirl",
-	"0BHNvgF3+H30qYrWuxOMv9iYw+OaHbkGrPtgY0K4qn0TDcFMR8CQdvK+4Ax+TdONDYtFGk/4btaHtmFI",
-	"8pS3fnCQIf4FaA+2L3Hmov/jm/ZlbuatkOlj08xGxzoDLWEXAXRLcBzv4cpl04EdarfS5cD32bsxEDCX",
-	"rWY+YFAkkLgOi0O1odCIBFyzeslmyz7GdewYg1M+8EB/NC/5jurOyfkP/fH5T9rjbn/ZOdZkXLXPum2c",
-	"tD1pewKdhfsdTdF+vI/l3pLgT1ZceXxjzMkbW7pcyC69v9YKQTjNMV+gkFjJkjkkEKOXOKCQd90sgnQ2",
-	"5e4DsaSnsJmnyw8YsgSm6p15+CbYlprRbZiwl+c0CWbgu5rdclm2ttoBcHwIBjNYGnnvuaq/rwLMZMrJ",
-	"AMEfiAzjWN/BCDHWdcdZMZtvp7lE49qRtldtipQWrrlYzhYykrbb5qBlxKWgZSSIK2XokMgIukoyUjGo",
-	"j1sCfLxr30yF2pj/VkbDgyuQ2b4IGTGihmpZZ0FdVoYtCS1KBZE1aXvq309uYx8oP+F17CQa70sLHskX",
-	"7py3281mtIXCXg/wFbsoBlyOVSfp0Yv4nZ78LcPa6RmbLvZNto7tkm/3+kR4a1tlHBLpkPZyWRwKvjmm",
-	"l12QYDG2Q6LnKeO6yj1Q0cYRCs1dizsOAzK6jyKQg6GUxr30wYR1zxydzPSEDo09E9N81jEz4aGuTXJg",
-	"tsi9VZvcRwlaj8MPF4IcMoGEZHgw2v44xKNUNHn2M8v5apE0Yi7SEA0CyvMXtMYSPOhuICz4zUQr7Bk4",
-	"PUyJbCSoxIg8q0asmWZ1rKi/m7WDeD+2rKiz5IM3P3xr9CDgMr0Mmhf3MQIrOudltE3PgomcFeeEEqVl",
-	"1QXhMRommIAruWZtWJlwHXY4zzWHkESAPYddsoEfwvBRtMh9oebBQp9Bq03TGyZm6OKMlzDfKRrtC1k6",
-	"uph/aRbud/q4XhdMaHskveOaCqFqyUSAgtRvH9YIbQOYUlbKpQ7cMgIrgW/WlJdz+X5s+5EUjKbPDBjV",
-	"0VizVuUfV6vhH237U9qEgWAHOsA46WN5qLIFeNkBrlTcnZWxuPbWL9ixR1QwwJNXbMmVBbw/QCdOxDn2",
-	"9TAOZ5oES+1OLNaT8picjlbpeJALd6crw/Ka6Vmk68itvEkw1GOuGUiYXe6wWW1m//z7Py4AdBYK2X2p",
-	"M7w/I4ox0plkNtmtuK9L71a7S3DRsfemsFganS7nqKXP/SfoxcddJo/85P7ug+8Hn0BIRKDLZ2eB8BHS",
-	"NpYbXx7U1X4iTt6Dr+Va1mzWnfyuHpFGja6ZMmpPtCn7MBjrnQp6P437OKL9S1Fywc7bfihSgBpp1YkL",
-	"UjC6gK8V3VrNg2Pqu8K2bh792vw+UDZxZPB8UcCiXyzgg704r76nrcZm1uYYYvfi81NVAnrqXKhdKh24",
-	"56NSL+47MSKX6/XumAkre3xL2oLXLNey3maQOx82pXUlbGO70KqqpNtZRLGJL2hfhj8A+ipJ1k2+wvR+",
-	"kKPQlIDVsIKw/wAppdJQ5MFu97UdH5PtD76K7SyXsi64oKkOP/bla7olSHaQQZOveFmQq0a4yys3ApBr",
-	"sU+yG5Jwa1zz9iljCCpuTsTZjxWDk1rWVGgVx8RaW9Tp3ebovpsD6B9NgAuFTR+x0fOjTnWPR4du+El2",
-	"smK0KJlSg00r9pG5kLONbTmzO/uYhfUTXUNnFV5gupzZhHDuXJn9HNNU+j5ygGztTKhbcjGX7812cWUO",
-	"L7pbNVPNms2s5RvpMcP1ikABw0wuzoOzWxqOLoUDdUFKscN4wDQnxBOwaXbYI4DTXMKTV6MbSEK84cZc",
-	"52LFaq73Nuzbd0zdLv93a9M/1Bza94IWbPMY7in+U8vqMYSUhrpExzjhISabn9agtOkaLd5FVNSU2/ya",
-	"IUPGDSOrA2XWsqZ5HI/7BdMbZr0alSy5bvMCoSalwH5urmRsvvWMZZgPPx9zlF3C2OVwpRRLoiVCwvtW",
-	"7rUMi9i+PNsL4DqGrj4mTs1RWi9PjSoGbSO5jmq685qKPJ4CEwj73e+mtC9CiT2+IxGy1Jmj5smyjpIp",
-	"QYbfpt2Zlj0NKZ3X8FCscxxsp7tV2JS0Zmt5ix8VrGQ6ilMTMJnRyqt7uF2QV2Rh6Z4msg7xRDc8rOvR",
-	"6Djd76EzPx6JVLtLyxG+ALPNiKbQox6n29UwUP3W5PtXly970vpz0XPNNB2jkAtQwO5J5T3G6RcqMAlJ",
-	"lpZXwVnIioB4G7c0pwnFoeAwzc25F0HjBQ0kOA6jbnIx6sThLqykvEn4OVqN2HYkW3JNVq5owMwFMm1k",
-	"E5CeYTShKhuoLL9Oq+JMqLYc4t81N/klc71hepfVC5ZIj3bRNkmHbWNFtwvtnTqTGHWqRpfoaO8TCM+B",
-	"nNaY++sHfutML0NmtnJkfOKisWkmatgtlZpB3niiW6pUatiBB9FO8OEoApKHlmQjm7IwFi07yJFntvIH",
-	"iX0sd5s6AyOOW2Duug+94Mo887FthxXpkLklXJMc5i6kJnOIjhkKoxMRWKjWj6OrlAJu1xzQbM8/5PbL",
-	"Eksgmu2Rds4+1iVs98LC2exc1z5Q3loWkEXm1A9WuD7l2I1MQwNhp0UgZ8SUNVQWhnrexmuyLkF0ZIRa",
-	"EQ6h6w0eJ1cuWTHeWHinB2W2n3E9YJjQvE5NwI8SdDQ2TmievWI541Uk2hFiRY2api3wj11ztliw/ICh",
-	"rpgFgYqM1emJPw23/Ax6R7tSz1ltlz7NZvV2KRZZbMOQaGcku1XbbLyU3bFH5xj2htyVbXqrQ2MqazCZ",
-	"lvqiuxz0ZOjR1iENtNvbBKJySPtJWNyzG1Yl5OAx9JQ2n6WeKXp7AAbCXhmeso+Pe801/CpWX328YZsy",
-	"Z4Odd9MNd+iQQz/UdkXYlMh5D7lzrt2O7oCQptw56Fp1d7yvNED/HbAlCvY+4Rxe7N9sbCLtRb1cxOPx",
-	"iuVNzfX22py4DcGmchWamTEZ/+TqFr7IyGZV42eGUTH8pLBPiRZf6wvUEjb4zS74+ReQA28mYDad0RoC",
-	"s3ayK62rk48foXHtQsb148u3rwHpXED3l1OCNZuOUCDTCiNAK5gneV2wdSU1E/n28V/Y9hfxp5r9BrMz",
-	"Zv6z5yRf0ZrmmtUqs20xXGOCvORM6C/OjbGJ/iBCSY24kqQRBat/Ea55DrlhW1Iz3dTCVXzlsi6Mmgt1",
-	"Ieild9M8hV4oW1YQXTfGIP9F5CsqlqwgFd2WkhaYGbJolNk5jADAe2drrqBNPnb6kY0OF6tX7Bexauaw",
-	"EEUozApxvXBm2DgxmAYOyovTX8Qv4pLkUqhmzWqMr1w1ArFtoBKWlQucinmho4xHCluLwFtsxw6cBc7o",
-	"Z3rLVs388TdSAMzBnxDwAEMAbYtm8yausJcZ0dJQ0S8i+C1O6k9YV5fD8eFrYYS6ES7QZqYx537FX9h1",
-	"eWAf7bJVbWWHPZdOUM8V7bk12gAdTuIXYSvhDQWaabtYO07ARtvlwuepMsN9SCM0L22zDJfK+ItgolDQ",
-	"NR2hToS0q0KPNbVeFXOgRgfAemS3ebCyn5PnEVCF28fvm3kGn4tIHC37RSgzHUu8SOTmQtm+HCvzY8zA",
-	"BcwgoCWqMOHXhd4y23CAql8EfOHCUm0BlNkdG920Fq4NYp5Dj1rlvG1gwnCmsl+E16szv3hly69U5qGY",
-	"MHuH22YjcuEnhQ6iX0SQTAwtwS7gCN3g7dhmZ9yzF2RNb6ALkZuDGf0X4edB5qy0EVVYBqT5lgWr1QUk",
-	"REMtma3sgWMF5+K24hifgKvSDobUyWpG1rRgREnL31pKMrRpNCu5wEz7U2KBbgkvoLkKsKQ2/ofrN2wA",
-	"Ev4tZXHAdDCUpxx/An5jroy7EzA128zX+lMQ/pFu6DYjTYXgYT/yFxeEtgwY8bHaQUtp5qZ+ET19NnN4",
-	"g+CfRnZq3R1uPeaNK6p8zytzXKhMAu2/MpohNpShVVXaQronth/v/4ROchvshqY0nZeM5LJgp+QSHMCO",
-	"E3CtHOVvVlwzu0+bFS+ZT7e5IByazhoFVdm2wub3eJ0sYABX5NnZ2S/CuY+hMTFX5MMvrkfwLyfn5MM/",
-	"//6Pjx9Pf4FqNZ4zgT50JN8FN4bMyWVlRObjZ6dnTnnqfAbavi7Npxu82lhmhvHjk6egeFRM0IqfnJ98",
-	"efoUxjHaFwj9JytGS736LwjvIfITXk8uxevi5PzkO6a/h0dQZa+ksN6qZ2dnqO8I7bxG7L1+UpWUgxaB",
-	"umRMYdmBWnitISOpo5icnP/11wBH6OTnFXPyxIihnClHreqU/OQ4Zl4z2DtaAkVB/lPIe8FDQZdQEmS2",
-	"CpDhnqyZrjmmmKT24Ef7yP1tgtFn3ETa7nQpTd3PotOKut2ut7Vcmw1rFCIKoQ0YXz5Ym4MUcOXjXvdM",
-	"AMeuewTRGMGJCqGDuCF/+vrsy/ZyQ/RcuZwapWWNRRloiH4R37vbp09Q9iS37weu9CU+sncDQ9b1N1uY",
-	"127jkMUGbwCvWWR7L8vSQvasJyAtiJpJseDLpmaFD+RbZQe1Avs2klNB5owYzTXcP5dC39vDJx/gvx+f",
-	"aAvWXkkVCWtBup1y/ZQg/YUCAD5qyCBY7bG2Td+N6sqNWFnRVpnW0hJCTTWbQWE3KzLyWyM1nfn+ol8Y",
-	"mWamRKxOhBepe8zvmD1mDMZSKChSUCVproOzdy0Dp/bJ1nIzun8WHPZwNszHLH527ZufBLbOX9gWijCt",
-	"NH0hi+1khAedngzRfbxv6jY7zIoU60Q6COhtAkpHjd6O/UgRK1aJVYSQ4AHO2bIMoEu6pBjXTFL7nPsG",
-	"fymO+4J7DKb72tSrRtj4YGJLrxoxEbvwppG2EXcjj3NrBUJegDXq0FwJjL9wH+tGBJvYjf4lWe/LTsgm",
-	"cjF/axhER+zNtHHdA+5hbBQok7/7MCXmde1I0sBBtZcPfINxhxFP/mD4n2UU90Rz7jRSkuqNYKSyzePv",
-	"SHftwUP6nmHfEE4dvJktUT354P79MaCvSDam7Q2OjAItHWPaKOxg6EwCsNUA5NuGzux3mq/hq6Y6D57V",
-	"rCwVitJdSfMd80S9S9J7jrjd/5qux9DEz5TrH68fhiiGuVFYgXJH0ngT+CizNraOaeNybl0aQm4yi/pt",
-	"eTupMUB3OAk9oXMqCtwUp9R0T/USH/jZlRfd87n+kbSDay0rWycWU35xY1kBLXxs5fTdaeg7fot9qr03",
-	"salOyTVfgu9GyMBILWwpgvmQYcbrodRjFJDHzHekbHTcH15SUFM3si4QqlBBGRC23Q01GZcZ7shb11Tg",
-	"YFlrOG+cxEbdCmuNFrIGJyXuZNvYk7ykmkKfXverlZQ3ZCl11pbrewcmY5XC3vPO7wc+TRiZK9KWhgtM",
-	"bsYayc52+3r5XQ75tkFVHFt43vEu3dPNCCb4sRvDscBr96tMw5vTl+YdvWFTKH/QKoYiKVhXuSNBuRHk",
-	"mx9eE0V5cUreGFoIz9c+4brkWt8WjoQeOn4MH14xWus5o+l7BOn1GaQnrSkvXRmMdTnircoczAarMIbC",
-	"1pA4ukb/giRrxNnLyMZ+Av4/uFn9ezMVxX/vV/Z5Enw7v3sWB/5F90/e13Tb2jWuyqwts3S8LeCcw3R+",
-	"BEEjAktSRb1stAzioOHla3m+UUdrV4JOlZI5p7p1/XPlhFmGYYcwbNeRF1tEu8RUJxtOokvmq5O4VYjp",
-	"mtluelbDal0yluxtnw0bCD0ll+F0AVxTBbVOZWHEnr10p+SdD95gM6P+81CLAo5kumSKzNmKgxwENxIc",
-	"Wg4z5LbDfPeuXTFavMFdv7ua1j2tYI08FMozJx3sSWk8L8NFsMtIzHi0mUih+diHjPcvOAlKsX6Nmqe9",
-	"Xlq41cr2Rgm0B2lugPDfuPhkYo7gcusbymP7Ohxm/I6oC1LgM+di6UiiJebUAqz111nCHXO879PUQrp9",
-	"AOu7rXx9pDxKFIBC2XwKcMebqyY34khZrmwFW9xL/OzsDM1s81iF6j8tIdbhzICMPDt71triDDR1YROT",
-	"IdehIH8yP3dxyi92uYExPv5gRltQH/hJLbfr9uACu+3Z2bMHev8bDFJ7KNa734pvWV+pg6CxANJj72mu",
-	"y62LVoDxqGvGBm8G2IQqKf5f0XxF4BkPYa/Yb4ATV2Ro+W0rZv7GhyBbQjDIEnmFnyhSUE1PyaWwzxjO",
-	"VxCvSGdtHhBoyTC+6wnB18yNkFm3GIMcradfEwXRd1QVID9kzhbSCWCvXPcyn/D5GXtfGXFo9CnoRmHM",
-	"gwxSf6xL3vxwyW+ZaFOjqHsZ+tlqRtcdzQAyZ1CTwIXqYCIX+MxClqXc/D+QRWgUBjBEAmFhHY1WKvc5",
-	"hXnlq1sbChzhi3Y9wmNe5Ag8Y9KNPI1Pm5blXl90vyp4yUW7PRyI74L8QJV+DPvw+PVL1A3t0dsqncjL",
-	"bfb8sJgdrBIemzIeXzwe/OD6D34FZmS17+jsS+rAnu1ieI7QGCAyD1T9GCn/wAA9Uq1NXLOZfYoXIDPV",
-	"ROpCKZfmKiNHM1wD29E9hupQ/DTzkJLWwujG2aCxvGeNKwRST2a1QKbM/Vmhzdxhusf92WZ6EzlYXHIb",
-	"4dbwXMkNoqJAHWRZqGTywqqZP6mlqz+Iu6av4HujcRyq4TyQwvIXtsU5PrQrzb0YEv3jx+zKm13y7WYl",
-	"W/glo1eYM9oyPQEt/EhvGKGQ3mLeFmQ9XlipWzFWWxlm+2kpIth7bUy2m8dN5ZRzw1pZ7cRYlHB4oZ58",
-	"MGwlHR671KRkRiV4+ixIrHZJoqztkeFcgy4F9aoRGfTFyAI96SUruVlEFjjXXJ8qWbtMwQtiBTzoIs+T",
-	"I4d5nWC02jRy+7yV42tn5pqTsxPgTO3K9lfvKyqK18Wo5A/oO3ZA7kdQ/f38GOZ/PH2/Ln60sfMEdfNC",
-	"XYATAlW+jSRrRts0aKUhX9TY1uahiQQFt0k4kP4zn9fslmO6aU4FvhLRdV2qqN500wiQUgJJYYHTjHU5",
-	"l+8/PoGy5zQ//MZ8/SP+5mCW+EK+P9rey2I40DtVFY8UQM4CKDR+1Sbzcn1OqLve5imo8rbZFzNEEz4l",
-	"lxF4htDR1FdcXE75dyHG2hhF7ekdFLV7kiVwuPdt98JLBkKWZI6Nhye7Npf5Ddo3jYYLAj6uwP5EArGs",
-	"7z2cdjdTnWvCFwhdHd4laGOevEeOfQ4m6ExykWIqO0CexbyfFWM3qVbrYMWw91UJeGm2Wiya4bOtWNft",
-	"N6qyzjpO35mXdsDugwaBQcXotkTjox7FLz6rVJ/vEebsAXyNV4wWjyGYbKHVUNZbasycUQ/ZPxe2KMXy",
-	"PDWemFu7Ka7sdN0j5tfWM1JQTcmHj1mAxmm+ddidmJGay7WtQUEvCdUWFngBXml8GBwmiH7j3ChnRAXj",
-	"OscqxKBOia2ValPgbawFw5GPFIyKUaeYq+LuN/P3b5j+TG/Y46ZK2qOu8YFd0gVCpniUMXPQAyQW8Me4",
-	"E/syjBMGxQ0Fy3nBFETCWW2rZ3JecQvlE/jNTskVYhGSP1l41EIK9gVUmRGLup8F8efCNXYwhGgoDmQs",
-	"VPO4MCbYDWEp43ev3pF//v0fT/CzCD0xUbSt5z5LG9JOz8x0nBX5dDovNBNFWhl42dR0Xm4JzXNW6Uly",
-	"l8wLDYPEJSMYFAJWgilkzCPqj30/+T75YP/1cbiC5rjzt78bzVHuTAJvRLlNF+jgIqbJQXQB6wN22F6x",
-	"oY2+xCfuts/7VQh8zUPkh9oFpRL/kQ8BEWu+Zo9loydh/AFYpH2HluG92M3lsFbpHiV590xrVpXbAf+b",
-	"+Xqa6/PZxBhhTX94RouUGxBNhsFMUZBlwwsK0UCJASmU5FDUtCUSFBmf0OKL3o2WexBp3bK64Lke4hf/",
-	"aR+5b8p6CFZh1zKQ+bVixO3JxExiJdcMi4TM6EQKL1WTrAJUyW7uQ/xEz+e+9VRUT4Q4r5Pn3Dfpf/vm",
-	"+h0Jxzklr9HPGcRVgx5aUPSICuCCs7KwmcNcgzMJEh1xnL9++eupsSEGVT31met6L7Cc4GF5ELz04bU9",
-	"W6F/dhb4tNHEzCBc7go2rcspw1Q9Q0l10c1L7BJoRbkxzZ5wccv1Hk/Pa/vMoVTxWbk1cBEprwa4p+0y",
-	"JxAfZelGy8KwBNYxgTOgwDRA8GmUXOmu5lExTBbJUp5sgCnBJX2ulxVnZzGJH/iy4ruHpQke0BQWwWKB",
-	"Oqa5U6cEy6zxfNUKcFNEzi5QqJR0Cx8i8MqSAoCKrWM3l7ZiIkYH8Uv75AP+wyiit/JmKBIM36foJRLq",
-	"4u7R/y50PojgELz/vinuHQSMAZBH2FHJnOY3mFbl0ZGMlpCROUaQrL/SJmAhiLP5oU/JGiA7ZlvyJSXE",
-	"W4aN9e5tf80Lhng3TnEazg1jHcKNL4vCzO9zZcRmbpfFg3vHzGuHObDZ16kzQ4ff2ssMdcUEwFWJ61ft",
-	"cdJkbVvrIKeeAt2F8rpNWvSp1EtqaxIB22jPRXzywfxn0GUXp8YIm6/wwaOZ/K/3fOWHK4sd/Uzg0QPw",
-	"NDLfQsJJDeZTW0NccnGT4AfOuuseAfbSf7BTyD4nToNrf+iErvHMZqryYUjJogIdPoDFt2I1w5Qk+IwW",
-	"Rc2UAttdK59H1mIUKU23pOJC7Be+9s4/QZA90PPilPedeeBfk/Bg6X9YuvsGCuraIm0gvzXdkkJawvNQ",
-	"jZAI0oI/npKfbT68B/4D0lNjia4agrx5y8XyDyNu3g5AvAGe9RQq5jdSCJZr5z+2fIRtMnyFEULwD1+g",
-	"CVnBC1rbTix0zdDILA0rMrKpPduyl/k5dKy1R1yOuyYDpM2Q5iItaSF/D/I45gxNXkuNriJECouka0kV",
-	"aj0cvMMp+dm2+7A5nLYrYvD+pTRD4G/njfaeT5c7sbX+Wii+pDdMnJIr2+nJGtlYj9pWb0eKQ81u/Otx",
-	"zgexjh+MS76y5TxOpbeuUpTAOV48LgXijealVNZpDmyTIqLPole6NXyHblmtBi4RxA+kCOrMHynIczkl",
-	"mKvjMmJrRrgwFjuqBVDbiD4hmwEqF4uY017j3uI0/uVkvlv4H1XqtziYtlAEAViUJZ2K1tiDB6A6jMki",
-	"b1kdYrYYY7dmFLhoN17VI2sX6Bz28/wf/9QOqe0kOFto7QuEHpALQstkOfnhhW49HFIBrwMQLvtCLggV",
-	"22SNvet1Meq83bJta+vfW0anm/4DpHR6AoHiTpTraRi3bkgKAMMHye8Knvhdh6HMEh4ktdb38Atx2Lvl",
-	"FGYzB72aV9hI67P0apq5fQKvpnntMOsPWndNd442JaFtH04J4DVbnPpTchm2bTQSv4MFT7FpRPT8/e3D",
-	"6ponH+y/Pg4DS8MzozSO2j/7WRp+dinDrkYLIDhRIZQdrVe75juaYrN4PI7hAihAVh3kmI34vTPM5iHk",
-	"ltmntJyyALZZQsl/wV3LjT5ELtVk6WuryFPI4kE/P34PNb6Eoilv0YXDxEWuHPTJDIF1jbES5P3YxsAZ",
-	"aUTJlMKmKXDx4V82KaQDpWDfjA1CLHvYhfGFMk+cj+EtFiLL1kBsSdBmxXZMQTwnwQh0XcR6zbarxlUD",
-	"zSzMM2Ev+1hSwxWogp+nyGnEp0lnuGrEC3P8A4DP3ox1GNUTOKpsMx4Y3mNw2fKatkdPy7rSmM/mrycf",
-	"6kYMC5Ujjh7Yw71nmD8Q5PYbNJkQ4MVdSvdXA+gKdsOhSto5tezNcvd1xCkAknk6XcQwtLsdxr+Wf+vT",
-	"3M8XDGLZlr8+ainmlFxRrixyYCB/ID2Uidx+Y6uJ/a/G0I2m6mZY43gHT9yJcu5usJtJ/E6NdTP1B8J5",
-	"Q6qBA3MIj5A1ii516GBlFYyQNpAE9uUmvkMg/d89/zDr+DRC37x52NKEPZ5QzpvxTslPVr3Erhixk99l",
-	"Cw7eLOkHhxBk7ikDQ1vmBRj7IYWEzGUp2DmYupjhjuDtJaMI624nGFpQ3PrPoXAYHwcV2QNn408ufe8g",
-	"gB3ZeHUYnP5LZnVX6NdmrTHzw0eKQI8uBzSCnfve6wuiGCOu5+2pUaTr7cw84LPzz/0gkHa3okZvH1B+",
-	"oTfOVXMsjvxnenNgVQ9eLQRb6Qz2vfb8tLiEw6+eHpmwc3nba0Wos9mw7DezvfkMlY9phmBx5tWTD/Zf",
-	"g4r7NT5zMNXa3z2AAm/fNFQiahc6HXi6PYAAzsmGb+ZMb5jFLg2i3NYbVHGWM+c+jx/SnsSzaY7js2Ek",
-	"dlqfJrHMvnxYEE9HOlesKqmFGrWjPlKQ281EMcv1+6zjAoLWiCAQ296sRkg50qt3XC7JGw/C/ckH85/B",
-	"u36UYodK7b3fcvOaoStuvr+ALXn1joIDzV1O13gzsxhJMDXz0B5Yi2lsflBS4iq2u+fdxSAacs1kxUSr",
-	"50DPkDlDIJKKoTcRINbM0xZGtmDmGyZyzgCB5NTnPRdBRRJbaPQakteLxz/awkdmPQ7mOVSVoDrS9ha2",
-	"W2jDr1XNcimwk/sMOzHuKj14pe9KURPgcZmTbonBHUcUM8vtxwHx6k8NjWXW82m45zgbxoeniACo1oe+",
-	"gja3knqdH7vbZbY0K9Db0QiAfDt+yzLXYUqzATMpZKy95ncpAPSnruWxM3OwH7PvR4YX2jcacd55KW/M",
-	"7JoKq9WNHsjF8tzOOJfrNdcau2d28pFCl67FKwIQdgBBqrezuhGua3gvj64FJtK+V37KsX9077M7XfV7",
-	"ulJuMYe4Bs4ezMwABXQjm7Igc0YKC0X33zbWXXP+gVlpGcFutDAmrn+JS0yFZh+Zv1gW7oq3iaqkqUZr",
-	"Zfu9LCM5R2ZbI5tJ/wmeF3Jm5veFZxoX2GHBVSpB45d2SGu7WKwpaIOIm53waxzp1PgcL77rsfDffo37",
-	"vXPXu14MfwOj12mHsgOSTF8ve2H3hDT8U/uyHhEtxNw4vHesFY8+Bz7dUmdEz9jI+xzgg/Nu9srYkg1w",
-	"7OOH9in4XcVS7ME9RDzF0Ujo78ksMVjXsSU/o6ilc01akkwnnIzWEGt7H/ayc6d+I7S5MB/6Bvyup0nd",
-	"CJVS7tzyP9fUDTe/TxTKsW//NMx7xNun598Y8sa+dRnkHUHrdegx5qDeG4XlECsGeCmhAmVvDJQStdGa",
-	"mCMrvC99rv7kg/vnsEvrWOJt+cv9u7bsq4bTUHwvuGn8Ut1egb6/D3AIe0KOOQi5OeJUnkANzoheYK7N",
-	"F7Y0vGUCInJOpAb9wLjeaQUW4VnmrVOdevbZ8TjY03tOeem8LJr44r65H2aWfu/0vOxV0OQrbKH5KN3v",
-	"ayz9c2GbgA7Qv5HaKNgVMFMv1ZHinStmQxXZ1FxrJi469yEU7M4ZhG5e+zjWSMYh4f6wt2Q8YPDZfbw7",
-	"3jgPGja4472vq5N6+/QX5+eaa+gjR8kN284lrQt0S7U9PqRt1Xroxdlpn7vb69Wt98ier7sE3C9xWyim",
-	"CV1LsQQovvlW2zZ57T20G0jOUmbYopbr47ujRVq3mUm0733+9ddfPj+qietXf/76357fuY/rQ2CH9s45",
-	"2pdD6ZpZ/72lnAk0JGxSjMGLgPu6ZmdGRwISkeICM+ux7ngNQMNG4YVY7zHUr/KaMTFI/df4yNRU/wP0",
-	"CKZzaV2iOJMRhK7yWpblnOY36bbBn7LDrueOuG+pSL/9dqockYrVSgrrq1eMAV4rVnZp9t5YTqWShC60",
-	"tcWNDuxgElD1OIZ8NpSnWae5shNK/XhTxuESdNfwhb0H/iQdA+dFyaDj9Xs9qtv11atntrze2p2LgGYh",
-	"L09LsnYWZbRbDLb8invIzp4dVR//kDzRvCtGy9/bwhxwowKIx9SoyruUmsF3rqe0+TcVxBwpeglA8bFh",
-	"lPd6D1ljy8ghp+3P8MSodq0K+z2OTS43I/sWkZN1bv09+VXNDjyATxWOMO0pdW1Ds6GcY3PJF1hyocB7",
-	"UFIx4+KWlrywfX4CGGWb86IqunGmU91gq0PvhrCleZBlk3KH/owNgD9LV6iZ26dxg5o3D2eDQOPkuxPO",
-	"f5rTxbRYM6JNi8VGxW0lGxQ+WBTtOkQGSvSlhT+fGAIa6PtTli25gTXlIWiA5ABgBppQO3qqHe77BdnQ",
-	"WsAPCwkWO9R8Wfiu1qkFjYpYQRQXOQMVAgtFC7mB0k3qxiGNsM/ukunbkgpLpPdFY+YVrkz8ge1s9/ok",
-	"OktJxaRkJgoYE71DUE8DBQmGYtqCCo/Tv5fGPpj/DLqsj2IwyLbv3VUN8lHQSq3kfV/0S7zf/kprvNKb",
-	"1ZYwiuYeoONDVlPXiw2AafK2W/c2cBpPcipyVg50F4Xv73ow2WclJnDJn+D2jqGfNm1Qr9hUfl7qh8bz",
-	"LlkR5u9gN4avibJ6LtVjyWdZ02q170p/Bw99xvcaJ5g4FFziNLWJwE49E81c9nLJblmpMuijpxDJTRSE",
-	"Fcsuts3QQUCx1hBUvq63f6hbDCv6XC/xRKFm6KqJYhaIpk0D8tfYXmyAg9RWCKCWZdPfxxIQWAdpAro2",
-	"X/+hCAhW9AcmIJ9r5mwFa+J51f3SW4G2BRM+kABWGqIdXz+fxNwy6z6qIuJzpR6zmE8A1PVgxuZlYbQG",
-	"7VKDfeENyi1Mm7eOB4DiEmyDIbHNSpbsIMJ58gHCCB87AOC7oQ6qGwV9dAn1hGt+n9ksMV/NgBZJVbGi",
-	"bU2EC3GuE8T3BbhoT+sXbQ6ZfddIjF2sQZmIwCNAY7A5Y2HGjsxvfOCL82nKdh7s7vjKG6A6kNzd62Od",
-	"yUtJS/dvS3MtdlpL5GBvD1yoNn8+7Ta2z/yuMdNwEQ/goX0Nfa01x+rlXk1Ez3Wb+fxTXpOqZoqB/8qZ",
-	"5IA5suofYFjynFDXEfXwyBKDB60acHN9cFHYeftAfyo8zbZPBTLUu5PJj1wg4px/A7RL7RNMFjhyzJsH",
-	"U/ftB08UKxdPcKABvQq+/7xp5EGQqhwpDDbGs4c0LUSVxxi0QUH3lrb+0MNWGQLYC1tVSlmNJ5Bu3WWS",
-	"+7/ZiBaQ4fctA4KlPBCclK8nBTTLdh8zIssiLgYsxMGsRe4JoA7Gn66TJsAAmkhYBrDAMjD3DbGdtxh6",
-	"AFkJ2HqZdSbesEpjy9y1rLcZWdMbRB9ybXohmsS0LgNdl1z2OgRz7Xrwdiv9emGYRr91c78nlHw3/H23",
-	"eLDvGWAtdBphck23vr7SlYcZilMZeoHIl2dEXSCUitMyFKtvmYJQXwiI0XMapmjsA/7j45OipnzA8/PS",
-	"fH2kkHEq278geuIDy6QrAOiytFJSzerg6oaV8eRP+N8ZHDsXyy8ubPQIbeOlNGqvOIyExnVq/W8i+syJ",
-	"6FvmwBdapTnsNQMBR8JEkbXqbLfCjootWcvagkikms9ECUrXjO23YvGpUQlQNeL8H99/w7fJl67/LJRA",
-	"Ijg9lMBLw6SNOBSpVDvry4lO4quzf3/++8+asofyEJlT7vyDw1g1c0DtGe4BccdC0+w43IBzi0eOPetq",
-	"VgHqqNHxb5x30WhdThWz3b823Drn284IdnZMNxVoXpLMMcmRFRCxRcD1II0LS8gRbsv8yDs9UU/lgmi+",
-	"ZrLRs3U626stpf5svQ9mfp8o68u+/dMUv454+/R1Lz9Cf+4Wb9QYsWReU+EQhLDHQ4vWCDhChv4GGnR4",
-	"zo/KhPnncIpQkiojrvMADeCzbNLhFjNc/upXMU35awRRAcoAbXtg2xqYQa/GzUrC84CkzHWYa2TbPBx4",
-	"tHv7M7onZ0LqGTM6Fim5MrpHB/2nlMpBuS1knTMf+1b01sV9HDpozRa+C2PAVL21ZXkmGLapFooPTnbZ",
-	"58ZmcR8eQuH1b6PRK/GSQV7DBLcBRwpZGtCEk8SNYq41AXVNTTo9OrvUGLsI5nUsb2qjnhtiQdfz+V9/",
-	"NacF5ruloqYuT85PVlpX6vzJk6fP/u307PTs9On5v3311ZdwtHboD47GVs0cFMA2M1+Ff2NEPvjAqdzB",
-	"R9CnLBzDNeLpfGZWEg7sqxbCwSEiFXyAbfg+/vrx/w8AAP//",
+	"MOugpjZUkcJGHMdczJJWihXRVwFaLFeEawv2PHbMRG8Y22IZWmFaDBIulm1/tHHBW0NMr8bhPgePHhTs",
+	"X9FGRT2Vl6LdDFhB65ias620aX8lX6fa2SwljTdL88PGuXEIAjcRvttGJHDXW4CgfcfwFp80nIByZcy4",
+	"ruC8F3xyW03wSa54C023b2uu8ckwkhlBHnaa+77R/mPs4bqJbugtG2VfuAeDMlKgUUcgAVycL8poadUT",
+	"Swc+zoVOA97SZWpZn/eHl65HTL0E3+Dse9w+JXheNMWS7S+ViXi0aFkSJ5Shp0ajGNFyyYydekHOiJBk",
+	"LhtRnJJ3oJ+CNQU6LZYr2IiGh1+j2rZaoQU2saUEFOGI8TVoEflUsKdn7n/R3FxrMQERJs2FQ3N6zZ5+",
+	"A1UoBzdzdtxhf1ad0WGiMsknPH69N2kZHhlc3yHKeHwfPBkfSF/vLJKcQpWtvQ4+IRFz2baGpHbJA5q0",
+	"JN8YxViPhl/kghgGoJ789MQMeWrECZlvSaSX67Bg/PHy/5u9fvfq6vLd6zc/Xc+uXl1+8/2rl9YLVrOE",
+	"MKxptbpL6w8cIHXxR2b97rr75IJA3WDmXCaQweuPCFsdkDX0saPCdXOmt+yU/Mz1qnueMJJReOxYUpRb",
+	"7A2rJTTpWTGi6NpnHWERQb51HsR2qEfqHN9svqE3mPqSUqnHSJWAeg9Rc3fU9p6OZFNrMyKF00ofKbKS",
+	"aHmNyNkNkPb2LeFli+s0egFOBxtRZp3G3r0E3A+CFAeXuGN0TojD6/S0vUgDh+ptryFGgM3LShqL67xz",
+	"nT6wWb11gNvqTOL6cmNeWRG/460ad0in+dADtVfTcvGV8VpcRTci7sA5rAQZ7Qtdb1ON1+MFggSk8QWh",
+	"c8WEPidrM7+inyh+9uyrkThrKQb4MrhIB7DAb2VtuRacrKBr5pPwLUCcMPzMaGIA4cTXFu+5KqmA59vu",
+	"W8dUIKP6XB/ElVp4u07GwtmoeD+cYxFL33N5l3v7cXkQky3ALxeAf77rJTIrMj95fEtr2CjzW/f6l+EY",
+	"7sM3fixQ4/YLRZvOCM12koGvwDLe9Quqw7yi/Xblarg/antpDiPLSyBKoxdxrWzdCClYXtKamc+cEp5Z",
+	"CgRxyuFfNSN/M1ZAEeBxCCPdbfv2fo9xD7NJNZE2cH04Zk30BncyZs6isDVJH8HheDbQgWAXaWj/D/dO",
+	"8v5ucgA5tX8zhwFQ3iwQOMQacRkaXYCNjX4oSLW8IHlJ1xVWbD81//f87Ks/J6yLYy2IPqjMCOUjhdj5",
+	"0+WPr4xCaf77v96+enWVwqMPaprguPoSJsId8a0AER5TB0CVXdheyv5JRaCVPcmlWJQ8R4vXArPsLX0a",
+	"hIu5tBJSSE0g0HRKXhltGzpgwi99J+lhFJgDCXykemYek2sOxLX1bAs/+y9WyzgWeovcBTc9ySNvo9ln",
+	"d/cuT+pGXDXz2Q5I3H35/UZ2lYnA1t0p4WibwNnbcbLd5S04mCjY+4lCZDBgz/l4hwF3Oh/85pIjYOjA",
+	"f9i6FFtKD8mks9bOPC1xpm7Ed85f0MvMK5bsQJ3d6HoRlb1kt+yAwoq3JRU/mJ9E07FZzWnJ/wu9JaPH",
+	"u25/lkCrbdQdPD9OIpqziPp4jnAc213rLDmzp5I6Sty2SI6ng7yJ+suPcb+rZj5cYBQD2O40nEjlk8Jj",
+	"+ILAS+4ouV1Kag8eqGAIHHwHXY+9hUI45P4iIVhlSSO5BwtsPHnYXfvWt3v9/d1c71joKTjWy7thNcO4",
+	"APgaS0YFegTu7oe4pSVPQGtEkeSPPoUekeB7s/aoU5zCz2KIhK7aJvcH2Iyv0GvR88GeOugTRdwttaiC",
+	"+KCiLtmT1+j6ciUX6ZYg9+GoPNqhd5/Os8k8ZClHzFu/6l7ZhY/jHRIqOyQStoffB6lndpAYweZSIKRC",
+	"p8dOJ7EKrSSVaP9eskOgh1339kN+s7ZZUzGjaOaDu4m8MClmizYPKYKMW7BU4yLr84nI9SSU9XFgzHEA",
+	"6H63ZphpZ0Hh4XRPsjeT/r6H5+ZWurOdIbgYLDhzNG2P5NfBG/HapfQfGsbmbUEdwOpzrRwD3OVp7S3b",
+	"d61fuLkfkJzVuRq9CKJUGpH+HPQfBkchi57eMhtv97k1Psz7bAxOVufStTmtsMuBOAJsolJuDnDcfuNG",
+	"vnKjdT69DobufHGJ7+lf+b7P0zrcXQ6BTSkwSgJm5CpIPiqlWAbdgUJ0r+dnZxk5I3KxGI6WP/v6359N",
+	"Fi+P8KXEwpzfVfGSCd1bDGSGXXyC2TsO6ShlYSujaQwSMEkaP1Jefmt/6f6+NCNEWW0nqWMfwE+XC/tp",
+	"Ul7OFlRhbozQXDTsgPl+a+aLv7akakcI+boPeNAltJCsax4r2ki+BOIZLy+/sy+BP1+4UUIx0SOYRss1",
+	"1Twngm3arJzKancEwbWCPMUWLmkfb/DS5xBo9eT6rs1ol+0I/rNXbqi9bmuX4/Ll87Ozg5zT0xB/K0AP",
+	"QE1P7gfkoG+v3AjhR26spCp4ZZvgxPiHB4iFBBqgAeAlRsIB33DNrtvOaYAOX8tbJgDnJaLQ7+l20/Yj",
+	"G52xMtRCY2RjGg/HgG//Nb1ZE7ZFvU8TeLTlEIf4ntpubR0++x0jcReQQxkf2y4Mj2tMCPThlLNdgdTr",
+	"e0C5YqrNb74ggrECQmiqx3HHCLBDkgH3d5+4xxS/a0ErtZJTXKwjei0edl88v4x5tZr1mtajvAnX9tGJ",
+	"7+w0d8ytI9yj1B279n6QA1Mz0Q9ElUfNQCmz4GVEajhyDBSIBrIvYJTHf8MsZlWx/PENN3dyqRyDX1Ol",
+	"D9KecEWXOH77AURm//f1m586n15XLP8L153Pvrt+ufNLN4skmuWbtvXxBTGLI6WUZoP0bpQ3dYdHFWrD",
+	"U8nTdGlbB3DMvfkB3QIXUCMRQk0KppLKF3GBaTCnCVf3po4l2dKo/g87zmarDNncLZcKg9kxbWcV7PRp",
+	"9sJ9suZKcbE8JZegfzt80QD7FtLElgzQH1houPu8VhdzSsDs7gPAnVPFRuVBOhreN+CO+Ik+VdF6d4Lx",
+	"FxuLfFxPKNendh+6TojqtW+iIebrMWitQdgs3orD9/c+tDFFkpu99YOD9PIvQOuzfYkzTv0f37QvczNv",
+	"xVsfrWc2Omoa6Ce7mKhbguN4H1oumw4QU7uVLj2/L1iMOYIZZzXzoYcigU12WESrDapGZO+a1Us2W/ZR",
+	"v2PHGJzygQf6o3nJd1R3Ts5/6I/Pf9Ied/vLzrEmI7R9oWEjru1J2xPoLNzvaEq8xDt77i2S/mTlpse3",
+	"Cp281afLWOzS+2utEJbUHPMFyoOVLJmrbDAakYNOedfNR0jnPO4+EEtACtubukyDIRtkqm6ih2+CbTIa",
+	"3YYJu5tOk+wFnrLZLZdlayUeAFCI8DiDVZ33klH6+6oXTSasDBB5E4eAgZ40CP5rsyQB/1fY8vDx9dbQ",
+	"NAtBdUaUXLdPH+p15KyYzbfT3Mhx3V7beztFpg3XXCxnCxnJ2m0LBDLi6gMyEoTEMvSrZAS9PBmpGNQB",
+	"LgGd33XHpkJtzH8roxnCfcps24mMGLlFtayzoGgsw46PFgSEyJo4yJbsnpIW+30IEg7TTp7xw2QFD3Oo",
+	"B8r57WZC2lprr7f4omcUWy67rJMw6VWSfpukgMHudP1N100nm/92b0j3hkZkgeNC3XswpG1dFofCp47p",
+	"RhiknIztcemZ1ri+gA9UCnKEAnbXkpHDoKjuo7TkYDCscS+9V+WiZzJPZh5DX82eGWw+65jC8FDXbjqk",
+	"JuaTxRfHFsLcRw1gT/oM16gcMoFEZ/cHuxQfh5ibiuYbf2bpcy3aSYxyQ0QOgEhY0Nr7YFvFdqIV9iy5",
+	"Hq5HNhLYY0TKWiPWTLM6BqzQTYZCqKeYLn/w5odvjR4EXKaXQd/qPjxkRee8jHZoWjCRs+KcUKK0rLpA",
+	"SUb7BVt3JdesjdYTrsPm9rnmEPUJYAexQTowVRg+ChS6L4I/WF00aJ4C4sIM3bbxuvE7Bfl99UxHifMv",
+	"zcL9Th/X64IJbY+kd1xTgZMtmQiQqvqd4xqhbYxYykq5jIxbhoAV8M2a8nIu34/tPJNCUPUJF6OaWWvW",
+	"miPjylv8o21rUpuHEexAB5wofSwPVekBLzvAZ4y7szLW4N6SDzv2iKIPePKKLbmyvQ4OUKYTsZt97avD",
+	"mSZxcrsTi7UjPSZVplU6HuTC3enKsLxmehZpOHMrbxIM9ZhrBhJmlztsVpvZP//+jwvAG4a6el+FDe/P",
+	"iGKMdCaZTXYr7uvSu9XuElx07L2ZQZZGp0vlaulz/wl68XGXySM/ub/7UHiNKA6OiRinz84C4SOkblEm",
+	"D2CNXvuJeLMPvpZrWbNZd/K7ekQaMLxmyqg90X78wzi8d6oi/jQ+84j2L0XJBTtvW+FIAWqkVScuSMHo",
+	"Ar5WdGs1D44VBQqxtTzwufl9oGziyOAyo9CGYLGAD/ZC/Pp2xhr7mJtjiN2Lz09VCeipc6F2qXTgno/K",
+	"QLnvZI9crte7Yyas7PHdiAtes1zLeptBSULYj9hV/Y1tQKyqkm5nEcUmvqB9hROA5awkWTf5CqsmQI5C",
+	"PwpWwwrC1hOklEpD7Qy73ddxfkwRBfgqtrNcyrrggqaaO9mXr+mWINlBVlC+4mVBrhrhLq/cCAAtxhbZ",
+	"bkjCrXHN26eMIai4ORFnP1YMTmpZU6FVHHxsbQHHd/vi+0YeoH80ARgX9vvEHt+POoVSHhi84SfZyYrR",
+	"omRKDfYr2UfmQs42ttvQ7uxjFtZPdA1NdXiBGYlmE8K5c2X2c0w/8fvIa7IlSaFuycVcvjfbxZU5vOhu",
+	"1Uw1azazlm8EN5rrFYG6kJlcnAdntzQcXQqHN4OUYofxyHROiCfw6eywRyDUuSQur0Y3kOd5w425zsWK",
+	"1Vzv7dW475icMzch4f3dfX42pgwu3RfctwEXbPMY7in+U8vqMcSihhqExzjhISabn9agtOkaLd5FVNSU",
+	"20SiIUPGDSOrA2XWsqZ5HIr9BdMbZr0alSy5bnMdodSnwFZ+rhJvvvWMZZgPPx9zlF3C2OVwpRRLoiV2",
+	"A/Bd/GsZ1gZ+ebYXRHcMXX1MnJqjtF5CHlUMOoZyHdV05zUVeTzXJxD2u99NaV+EEnt8MypkqTNHzZOl",
+	"VyVznwy/TbszLXsaUjqv4aFY00DYTnersB9tzdbyFj8qWMl0FOAwYDKjlVf3cLsgr8jC0j1NZB3iiW54",
+	"WC6l0XG630NnfjwSLXiXliN8AWabEU2XhkfidLsaBqrfmnz/6vJlT1p/LnqumaZjFHIBCtg9qbzHOP1C",
+	"BSYhydLyKjgLWREQb+OW5jSheD4K5vM59yJovKCBBMdh1E0uRp043IWVlDcJP0erEdtmdEuuycrVZXjo",
+	"aNkEpGcYTajKBirLr9OqOBOqLYf4d81NfslcW6DeZfWCJdKeX7T98WHbWNFtQHynpjRGnarRJTra+wTC",
+	"cyB5N+b++oHfOtPLkJktzhmfoWlsmol6tUulZpAgn2iUK5UaduBBtBN8OIqA5KEl2cimLIxFyw5y5Jmt",
+	"/EFiC9Pdft7AiOMWmLvuQy+4Ms98bDuhpbre5DB3ITWZQ3TMUBidiMBCtX4cXaUUcLvmgGZ7/iG3X5ZY",
+	"AtFsj7Rz9rEGcbsXFs5m57r2EZbXsoD0M6d+sMK1qMdGdBp6RzstAjkj5rqhsjDU7jhe9nYJoiMj1Ipw",
+	"CF1vfBMjO2C8p/RO+9FsP+N6wDCheZ2agB8l6GhsnNA8e8VyxqtItCOE1xo1TYubELvmbLFg+QFDXTGL",
+	"oRUZC3O6ZkB6E3HLz6BtuKumndV26dNsVm+XYpHFNgyJdkayUblN40vZHXt0jmFvyF3Zprc6NObABpNp",
+	"qS+6y0HDix5tHdI7vb1NICqHtJ+ExT27YVVCDh5DT2nzWeqZorcHQEvsleEp+/i411zDr2Il7Mcbtilz",
+	"Nth5N91whw459ENtV0SjiZz3kDvn2u3oDm5ryp2DrlV3x/tKA/RAAluiYO8TzuHF/s3G/uFe1MtFPB6v",
+	"WN7UXG+vzYnbEGwqV6GZGZPxT66m4ouMbFY1fmYYFcNPCvuUaGHLvkAtYYPf7OKyfwHJ82YCZtMZrSEw",
+	"aye70ro6+fgRehYvZFw/vnz7GkDYBbTWOSVYnOoIBTKtMAK0gnmS1wVbV1IzkW8f/4VtfxF/qtlvMDtj",
+	"5j97TvIVrWmuWa0y24vE9UnIS86E/uLcGJvoDyKU1AjFSRpRsPoX4RoYkRu2JTXTTS1caVsu68KouVCz",
+	"gl56N81TaDqzZQXRdWMM8l9EvqJiyQpS0W0paYGZIYtGmZ3DCAC8d7bmag0Ofei2JBsdLlav2C9i1cxh",
+	"IYpQmBXCpeHMsGdmMA0clBenv4hfxCXJpVDNmtUYX7lqBEIGQckvKxc4FfNCRxmPFPZzgbfYNik4C5zR",
+	"z/SWrZr542+kACSJPyGmBIYA2u7c5k1cYT85oqWhol9E8Fuc1J+wgDCH48PXwgh1I1ygzUxjzv2Kv7Dr",
+	"8nhJ2mWr2pIQey6doJ6rTnRrtAE6nMQvwlb3Gwo003axdpyAjbbLhc9TZYb7kEZoXtreHS6V8RfBRKGg",
+	"YT6iyQhpV4Uea2q9KuZAjQ6Ahddu82BlPyfPI6AKt4/fN/MMPheROFr2i1BmOpZ4kcjNhbJtQlbmx5iB",
+	"C1BMQEtUYcKvC71lthcCVb8I+MKFpdriLMBVwOimtXBtEPMc2hMr520DE4Yzlf0ivF6d+cUrWxqmMo9w",
+	"hdk73PY+kQs/KXQQ/SKCZGJoy3YBR+gGb8c2O+OevSBregPtntwczOi/CD8PMmeljajCMiDNtyxYrS4g",
+	"IRrq3GxJEBwrOBe3Fcf4BFyVdjCkTlYzsqYFI0pa/tZSEvSPbfRMLjDT/pRYbGDCC+j1Aiypjf/h+g0b",
+	"gIR/S1kccCoM5SnHn4DfmCvj7gRMzfZxtv4URNKkG7rNSFNhzcSP/MUFoS0DRtixdtBSmrmpX0RPn80c",
+	"jCP4p5GdWneHW49544oq31zMHBcqk0D7r4xmiP1taFWVtsjviW3F/D+hm98GO9IpTeclI7ks2Cm5BAew",
+	"4wRcK0f5mxXXzO7TZsVL5tNtLgiHfsNGQVW2o7T5PV4ni4zAFXl2dvaLcO5j6EnNFfnwi2sP/cvJOfnw",
+	"z7//4+PH01+gzI3nTKAPHcl3wY0hc3JZGZH5+NnpmVOeOp+Btq9L8+kGrzbWp2H8+OQpKB4VE7TiJ+cn",
+	"X54+hXGM9gVC/8mK0VKv/gvCewiohdeTS/G6ODk/+Y7p7+ERVNkrKay36tnZGeo7QjuvEXuvn1Ql5aBF",
+	"oC4ZU1h2MCVea8hI6igmJ+d//TWAajr5ecWcPDFiKGfKUas6JT85jpnXDPaOlkBRkP8U8l7wUNAl1BWZ",
+	"rQLAvSdrpmuOKSapPfjRPnJ/m2D0GTeRtvVfSlP3s+h0IW+3620t12bDGoWgTWgDxpcP1uYgBVz5uNc9",
+	"E8Cx6x5BNEZwokLoYHvIn74++7K93BA9Vy6nRmlZY1EGGqJfxPfu9ukTlD3J7fuBK32Jj+zdwJB1/c1W",
+	"9LXbOGSxwRvAaxbZ3suytDBE6wlIC6JmUiz4sqlZ4QP5VtlBrcC+jeRUkDkjRnMN98+l0Pf28MkH+O/H",
+	"J9ri21dSRcJakG6nXKsnSH+h0DMANWQQrPZY237/RnXlRqysaKtMa2kJoaaazaDonBUZ+a2Rms58j9cv",
+	"jEwzUyJWJ8KL1D3md8weMwZjKRQUKYAUMNfB2buWgVP7ZGu5YUF1e9jD2TAfs/jZtW9+Etg6f2FbQCew",
+	"0vSFLLaTER6Umxui+3jf1G12mBUp1ol0ENDbBJSOGr0d+5EiVqwSqwghwQNKtmUZQJd0STGumaT2Off9",
+	"BlMc9wX3YFP3talXjbDxwcSWXjViInbhTSNtI+5GHufWCoS8AGvUobkSGH/hPtaNCDaxG/1Lst6XnZBN",
+	"5GL+1jCIjtibaeO6B9zD2ChQX3/3YUrM69qRpIGDai8f+AbjDiOe/MHwP8so7onm3GmkJNUbwUiF4Cp3",
+	"pbv24CF9z7BvCKcO3syWqJ58cP/+GNBXJBvT9mdHRoGWjjFtFDZXdCYB2GqAnW5DZ/Y7zdfwVVOdB89q",
+	"VpYKRemupPmOeaLeJek9R9zuf03XY2jiZ8r1j9cPQxTD3CisQLkjabwJfJRZG1vHtHE5ty4NITeZBVO3",
+	"vJ3UGKA7nISe0DkVBW6KU2q6p3qJD/zsyovu+Vz/SNrBtZaVrROLKb+4sayArke2cvruNPQdv8WG4N6b",
+	"2FSn5JovwXcjZGCkFrYUwXzIMOP1UOoxCshj5ttgNjruDy8pqKkbWReIyaigDAi7AIeajMsMd+Staypw",
+	"sKw1nDdOYqNuhbVGC1mDkxJ3skUXIi+pptA22P1qJeUNWUqdteX63oHJWKWw/7/z+4FPE0bmirSl4QKT",
+	"m7FGsrPdvl5+l0O+bVAVx76hd7xL93Qzggl+7MZwLMLc/SrT8Ob0pXlHb9gUyh903aFICtZV7khQbgT5",
+	"5ofXRFFenJI3hhbC87VPuAa+1reFI6GHjh/Dh1eM1nrOaPoeQXp9BulJa8pLVwZjXY54qzIHs8EqjKGw",
+	"NSSOrtG/IMkaAQUzsrGfgP8Pblb/3kxF8d/7lX2eBN/O757FgX/R/ZP3Nd22do2rMmvLLB1vCzjnMJ0f",
+	"QdCIwJJUUS8bLYM4aHj5Wp5vgRGRpqlSMudUt65/rpwwyzDsEIbtOvJii7CemOpkw0l0yXx1ErcKMV0z",
+	"24DQalitS8aSvW1fYgOhp+QynC6giKqg1qksjNizl+6UvPPBG+wR1X8ealHAkUyXTJE5W3GQg+BGgkPL",
+	"YYbcNrzv3rUrRos3uOt3V9O6pxWskYdCeeakgz0pjedluAg2b4kZj8o1NGyvTR+V37/gJCjF+jVqnvZa",
+	"lOFWK9tyJtAepLkBwn/j4pOJOYLLrW8oj22dcZjxO6IuSIHPnIulI4mWmFMLsNZfZwl3zPG+T1ML6fYB",
+	"rO+28vWR8ihRAApl8ynAHW+umtyII2W5shVscS/xs7MzNLPNYxWq/7SEWIczAzLy7OxZa4sz0NSFTUyG",
+	"XIeC/Mn83MUpv9jlBsb4+IMZbUF94Ce13K7bgwvstmdnzx7o/W8wSO1hYu9+K75lfaUOgsYCSI+9p7ku",
+	"ty5aAcajrhkbvBlgE6qk+H9F8xWBZzxWv2K/AU5ckaHlt62Y+RsfgmwJwSBL5BV+okhBNT0ll8I+Yzhf",
+	"QbwinbV5QKAlw/iuzwVfMzdCZt1iDHK0nn5NFETfUVWA/JA5W0gngL1y3ct8wudn7H1lxKHRp6DDhjEP",
+	"Mkj9sS5537ujTY2i7mXoZ6sZXXc0A8icQU0CF6qDiVzgMwtZlnLz/0AWoVEYwBAJhIV1NFqp3OcU5pWv",
+	"bm0ocIQv2rVVj3mRI/CMSTfyND5tWpZ7fdH9quAlF+32cCC+C/IDVfox7MPj1y9RN7RHb6t0Ii+32fPD",
+	"YnawSnhsynh88Xjwg+s/+BWYkdW+o7MvqQN7tovhOUJjgMg8UPVjpPwDA/RItTZxzWb2KV6AzFQTqQul",
+	"XJqrjBzNcA3s8vcYqkPx08xDSloLoxtng178njWuED0+mdUCmTL3Z4U2cwdkH/dnm+lN5GBxyW2EW8Nz",
+	"JTeIigJ1kGWhkskLq2b+pJau/iDumr6C743GcaiG80AKy1/YFuf40K4092JI9I8fsytvdsm3m5Vs4ZeM",
+	"XmHOaMv0BLTwI71hhEJ6i3lbkPV4YaVuxVhtZZhtWaaIYO+1MdluHjeVU84Na8XGX0nC4YV68sGwlXR4",
+	"7FKTkhmV4OmzILHaJYmythmIcw26FNSrRmTQACQL9KSXrORmEVngXHO9t2TtMgUviBXwoIs8T44c5nWC",
+	"0WrTyO3zVo6vnZlrTs5OgDO1K9tfva+oKF4Xo5I/oLXbAbkfQfX382OY//H0/br40cbOE9TNC3UBTghU",
+	"+TaSrBlt06CVhnxRY1ubhyYSFNwm4UD6z3xes1uO6aY5FfhKRNd1qaJ6000jQEoJJIUFTjPW5Vy+//gE",
+	"yp7T/PAb8/WP+JuDWeIL+f5oey+L4UDvVFU8UgA5C6DQ+FWbzMv1OaHuepunoMrbZl/MEE24bekXwjOE",
+	"jqa+4uJyyr8LMdbGKGpP76Co3ZMsgcO9b7sXXjIQsiRz7Oc82bW5zG/Qvmk0XBDwcQX2JxKIZX3v4bS7",
+	"mepcE75A6OrwLkF3+OQ9cuxzMEFnkosUU9kB8izm/awYu0l1sAcrhr2vSsBLs9Vi0QyfbcW6br9RlXXW",
+	"cfrOvLQDdh80PQwqRrclGh/1KH7xWaX6fI8wZw/ga7xitHgMwWQLrYay3lJj5ox6yP65sEUpluep8cTc",
+	"2k1xZafrHjG/tp6RgmpKPnzMAjRO863D7sSM1FyubQ0KekmotrDAC/BK48PgMEH0G+dGOSMqGNc5ViEG",
+	"dUpsrVSbAm9jLRiOfKRgVIw6xVwVd7+Zv3/D9Gd6wx43VdIedY0P7JIuEDLFo4yZgx4gsYA/xp3Yl2Gc",
+	"MChuKFjOC6YgEs5qWz2T84pbKJ/Ab3ZKrhCLkPzJwqMWUrAvoMqMWNT9LIg/F66xgyFEQ3EgY6Gax4Ux",
+	"wW4ISxm/e/WO/PPv/3iCn0XoiYmi7bH3WdqQdnpmpuOsyKfTeaGZKNLKwMumpvNyS2ies0pPkrtkXmgY",
+	"JC4ZwaAQsBJMIWMeUX/s+8n3yQf7r4/DFTTHnb/93WiOcmcSeCPKbbpAR6lphJaRfy5gfcAO2ys2tNGX",
+	"+MTd9nm/CoGveYj8ULugVOI/8iEgYs3X7LFs9CSMPwCLtO/QMrwXu7kc1irdoyTvnmnNqnI74H8zX09z",
+	"fT6bGCOs6Q/PaJFyA6LJMJgpCrJseEEhGigxIIWSHIqatkSCIuMTWnzRu9FyDyKtW1YXPNdD/OI/7SP3",
+	"TVkPwSrsWgYyv1aMuD2ZmEms5JphkZAZnUjhpWqSVYAq2c19iJ/o+dy3norqiRDndfIcC7oNKb19c/2O",
+	"hOOcktfo5wziqkEPLSh6RAVwwVlZ2MxhrsGZBImOOM5fv/z11NgQg6qe+sx1vRdYTvCwPAhe+vDanq3Q",
+	"PzsLfNpoYmYQLncFm9bllGGqnqGkuujmJXYJtKLcmGZPuLjleo+n57V95lCq+KzcGriIlFcD3NN2mROI",
+	"j7J0o2VhWALrmMAZUGAaIPg0Sq50V/OoGCaLZClPNsCU4JI+18uKs7OYxA98WfHdw9IED2gKi2CxQB3T",
+	"3KlTgmXWeL5qBbgpImcXKFRKuoUPEXhlSQFAxdaxm0tbMRGjg/ilffIB/2EU0Vt5MxQJhu9T9BIJdXH3",
+	"6H8XOh9EcAjef98U9w4CxgDII+yoZE7zG0yr8uhIRkvIyBwjSNZfaROwEMTZ/NCnZA2QHbMt+ZIS4i3D",
+	"xnr3tr/mBUO8G6c4DeeGsQ7hxpdFYeb3uTJiM7fL4sG9Y+a1wxzY7OvUmaHDb+1lhrpiAuCqxDW99jhp",
+	"sratdZBTT4HuQnndJi36VOoltTWJgG205yI++WD+M+iyi1NjhM1X+ODRTP7Xe77yw5XFjn4m8OgBeBqZ",
+	"byHhpAbzqa0hLrm4SfADZ911jwCb8D/YKWSfE6fBtT90Qtd4ZjNV+TCkZFGBDh/A4luxmmFKEnxGi6Jm",
+	"SoHtrpXPI2sxipSmW1JxIfYLX3vnnyDIHuh5ccr7zjzwr0l4sPQ/LN19AwV1bZE2kN+abkkhLeF5qEZI",
+	"BGnBH0/JzzYf3gP/AempsURXDUHevOVi+YcRN28HIN4Az3oKFfMbKQTLtfMfWz7CNhm+wggh+Icv0ISs",
+	"4AWtbScWumZoZJaGFRnZ1J5t2cv8HDrW2iMux12TAdJmSHORlrSQvwd5HHOGJq+lRlcRIoVF0rWkCrUe",
+	"Dt7hlPxs233YHE7bFTF4/1KaIfC380Z7z6fLndhafy0UX9IbJk7Jle30ZI1srEdtq7cjxaFmN/71OOeD",
+	"WMcPxiVf2XIep9JbVylK4BwvHpcC8UbzUirrNAe2SRHRZ9Er3Rq+Q7esVgOXCOIHUgR15o8U5LmcEszV",
+	"cRmxNSNcGIsd1QKobUSfkM0AlYtFzGmvcW9xGv9yMt8t/I8q9VscTFsoggAsypJORWvswQNQHcZkkbes",
+	"DjFbjLFbMwpctBuv6pG1C3QO+3n+j39qh9R2EpwttPYFQg/IBaFlspz88EK3Hg6pgNcBCJd9IReEim2y",
+	"xt71uhh13m7ZtrX17y2j003/AVI6PYFAcSfK9TSMWzckBYDhg+R3BU/8rsNQZgkPklrre/iFOOzdcgqz",
+	"mYNezStspPVZejXN3D6BV9O8dpj1B627pjtHm5LQtg+nBPCaLU79KbkM2zYaid/BgqfYNCJ6/v72YXXN",
+	"kw/2Xx+HgaXhmVEaR+2f/SwNP7uUYVejBRCcqBDKjtarXfMdTbFZPB7HcAEUIKsOcsxG/N4ZZvMQcsvs",
+	"U1pOWQDbLKHkv+Cu5UYfIpdqsvS1VeQpZPGgnx+/hxpfQtGUt+jCYeIiVw76ZIbAusZYCfJ+bGPgjDSi",
+	"ZEph0xS4+PAvmxTSgVKwb8YGIZY97ML4QpknzsfwFguRZWsgtiRos2I7piCek2AEui5ivWbbVeOqgWYW",
+	"5pmwl30sqeEKVMHPU+Q04tOkM1w14oU5/gHAZ2/GOozqCRxVthkPDO8xuGx5Tdujp2Vdacxn89eTD3Uj",
+	"hoXKEUcP7OHeM8wfCHL7DZpMCPDiLqX7qwF0BbvhUCXtnFr2Zrn7OuIUAMk8nS5iGNrdDuNfy7/1ae7n",
+	"CwaxbMtfH7UUc0quKFcWOTCQP5AeykRuv7HVxP5XY+hGU3UzrHG8gyfuRDl3N9jNJH6nxrqZ+gPhvCHV",
+	"wIE5hEfIGkWXOnSwsgpGSBtIAvtyE98hkP7vnn+YdXwaoW/ePGxpwh5PKOfNeKfkJ6teYleM2MnvsgUH",
+	"b5b0g0MIMveUgaEt8wKM/ZBCQuayFOwcTF3McEfw9pJRhHW3EwwtKG7951A4jI+DiuyBs/Enl753EMCO",
+	"bLw6DE7/JbO6K/Rrs9aY+eEjRaBHlwMawc597/UFUYwR1/P21CjS9XZmHvDZ+ed+EEi7W1Gjtw8ov9Ab",
+	"56o5Fkf+M705sKoHrxaCrXQG+157flpcwuFXT49M2Lm87bUi1NlsWPab2d58hsrHNEOwOPPqyQf7r0HF",
+	"/RqfOZhq7e8eQIG3bxoqEbULnQ483R5AAOdkwzdzpjfMYpcGUW7rDao4y5lzn8cPaU/i2TTH8dkwEjut",
+	"T5NYZl8+LIinI50rVpXUQo3aUR8pyO1mopjl+n3WcQFBa0QQiG1vViOkHOnVOy6X5I0H4f7kg/nP4F0/",
+	"SrFDpfbeb7l5zdAVN99fwJa8ekfBgeYup2u8mVmMJJiaeWgPrMU0Nj8oKXEV293z7mIQDblmsmKi1XOg",
+	"Z8icIRBJxdCbCBBr5mkLI1sw8w0TOWeAQHLq856LoCKJLTR6DcnrxeMfbeEjsx4H8xyqSlAdaXsL2y20",
+	"4deqZrkU2Ml9hp0Yd5UevNJ3pagJ8LjMSbfE4I4jipnl9uOAePWnhsYy6/k03HOcDePDU0QAVOtDX0Gb",
+	"W0m9zo/d7TJbmhXo7WgEQL4dv2WZ6zCl2YCZFDLWXvO7FAD6U9fy2Jk52I/Z9yPDC+0bjTjvvJQ3ZnZN",
+	"hdXqRg/kYnluZ5zL9Zprjd0zO/lIoUvX4hUBCDuAINXbWd0I1zW8l0fXAhNp3ys/5dg/uvfZna76PV0p",
+	"t5hDXANnD2ZmgAK6kU1ZkDkjhYWi+28b6645/8CstIxgN1oYE9e/xCWmQrOPzF8sC3fF20RV0lSjtbL9",
+	"XpaRnCOzrZHNpP8Ezws5M/P7wjONC+yw4CqVoPFLO6S1XSzWFLRBxM1O+DWOdGp8jhff9Vj4b7/G/d65",
+	"610vhr+B0eu0Q9kBSaavl72we0Ia/ql9WY+IFmJuHN471opHnwOfbqkzomds5H0O8MF5N3tlbMkGOPbx",
+	"Q/sU/K5iKfbgHiKe4mgk9Pdklhis69iSn1HU0rkmLUmmE05Ga4i1vQ972blTvxHaXJgPfQN+19OkboRK",
+	"KXdu+Z9r6oab3ycK5di3fxrmPeLt0/NvDHlj37oM8o6g9Tr0GHNQ743CcogVA7yUUIGyNwZKidpoTcyR",
+	"Fd6XPld/8sH9c9ildSzxtvzl/l1b9lXDaSi+F9w0fqlur0Df3wc4hD0hxxyE3BxxKk+gBmdELzDX5gtb",
+	"Gt4yARE5J1KDfmBc77QCi/As89apTj377Hgc7Ok9p7x0XhZNfHHf3A8zS793el72KmjyFbbQfJTu9zWW",
+	"/rmwTUAH6N9IbRTsCpipl+pI8c4Vs6GKbGquNRMXnfsQCnbnDEI3r30cayTjkHB/2FsyHjD47D7eHW+c",
+	"Bw0b3PHe19VJvX36i/NzzTX0kaPkhm3nktYFuqXaHh/Stmo99OLstM/d7fXq1ntkz9ddAu6XuC0U04Su",
+	"pVgCFN98q22bvPYe2g0kZykzbFHL9fHd0SKt28wk2vc+//rrL58f1cT1qz9//W/P79zH9SGwQ3vnHO3L",
+	"oXTNrP/eUs4EGhI2KcbgRcB9XbMzoyMBiUhxgZn1WHe8BqBho/BCrPcY6ld5zZgYpP5rfGRqqv8BegTT",
+	"ubQuUZzJCEJXeS3Lck7zm3Tb4E/ZYddzR9y3VKTffjtVjkjFaiWF9dUrxgCvFSu7NHtvLKdSSUIX2tri",
+	"Rgd2MAmoehxDPhvK06zTXNkJpX68KeNwCbpr+MLeA3+SjoHzomTQ8fq9HtXt+urVM1teb+3ORUCzkJen",
+	"JVk7izLaLQZbfsU9ZGfPjqqPf0ieaN4Vo+XvbWEOuFEBxGNqVOVdSs3gO9dT2vybCmKOFL0EoPjYMMp7",
+	"vYessWXkkNP2Z3hiVLtWhf0exyaXm5F9i8jJOrf+nvyqZgcewKcKR5j2lLq2odlQzrG55AssuVDgPSip",
+	"mHFxS0te2D4/AYyyzXlRFd0406lusNWhd0PY0jzIskm5Q3/GBsCfpSvUzO3TuEHNm4ezQaBx8t0J5z/N",
+	"6WJarBnRpsVio+K2kg0KHyyKdh0iAyX60sKfTwwBDfT9KcuW3MCa8hA0QHIAMANNqB091Q73/YJsaC3g",
+	"h4UEix1qvix8V+vUgkZFrCCKi5yBCoGFooXcQOkmdeOQRthnd8n0bUmFJdL7ojHzClcm/sB2tnt9Ep2l",
+	"pGJSMhMFjIneIaingYIEQzFtQYXH6d9LYx/MfwZd1kcxGGTb9+6qBvkoaKVW8r4v+iXeb3+lNV7pzWpL",
+	"GEVzD9DxIaup68UGwDR52617GziNJzkVOSsHuovC93c9mOyzEhO45E9we8fQT5s2qFdsKj8v9UPjeZes",
+	"CPN3sBvD10RZPZfqseSzrGm12nelv4OHPuN7jRNMHAoucZraRGCnnolmLnu5ZLesVBn00VOI5CYKwopl",
+	"F9tm6CCgWGsIKl/X2z/ULYYVfa6XeKJQM3TVRDELRNOmAflrbC82wEFqKwRQy7Lp72MJCKyDNAFdm6//",
+	"UAQEK/oDE5DPNXO2gjXxvOp+6a1A24IJH0gAKw3Rjq+fT2JumXUfVRHxuVKPWcwnAOp6MGPzsjBag3ap",
+	"wb7wBuUWps1bxwNAcQm2wZDYZiVLdhDhPPkAYYSPHQDw3VAH1Y2CPrqEesI1v89slpivZkCLpKpY0bYm",
+	"woU41wni+wJctKf1izaHzL5rJMYu1qBMROARoDHYnLEwY0fmNz7wxfk0ZTsPdnd85Q1QHUju7vWxzuSl",
+	"pKX7t6W5FjutJXKwtwcuVJs/n3Yb22d+15hpuIgH8NC+hr7WmmP1cq8moue6zXz+Ka9JVTPFwH/lTHLA",
+	"HFn1DzAseU6o64h6eGSJwYNWDbi5Prgo7Lx9oD8VnmbbpwIZ6t3J5EcuEHHOvwHapfYJJgscOebNg6n7",
+	"9oMnipWLJzjQgF4F33/eNPIgSFWOFAYb49lDmhaiymMM2qCge0tbf+hhqwwB7IWtKqWsxhNIt+4yyf3f",
+	"bEQLyPD7lgHBUh4ITsrXkwKaZbuPGZFlERcDFuJg1iL3BFAH40/XSRNgAE0kLANYYBmY+4bYzlsMPYCs",
+	"BGy9zDoTb1ilsWXuWtbbjKzpDaIPuTa9EE1iWpeBrksuex2CuXY9eLuVfr0wTKPfurnfE0q+G/6+WzzY",
+	"9wywFjqNMLmmW19f6crDDMWpDL1A5Mszoi4QSsVpGYrVt0xBqC8ExOg5DVM09gH/8fFJUVM+4Pl5ab4+",
+	"Usg4le1fED3xgWXSFQB0WVopqWZ1cHXDynjyJ/zvDI6di+UXFzZ6hLbxUhq1VxxGQuM6tf43EX3mRPQt",
+	"c+ALrdIc9pqBgCNhoshadbZbYUfFlqxlbUEkUs1nogSla8b2W7H41KgEqBpx/o/vv+Hb5EvXfxZKIBGc",
+	"HkrgpWHSRhyKVKqd9eVEJ/HV2b8///1nTdlDeYjMKXf+wWGsmjmg9gz3gLhjoWl2HG7AucUjx551NasA",
+	"ddTo+DfOu2i0LqeK2e5fG26d821nBDs7ppsKNC9J5pjkyAqI2CLgepDGhSXkCLdlfuSdnqinckE0XzPZ",
+	"6Nk6ne3VllJ/tt4HM79PlPVl3/5pil9HvH36upcfoT93izdqjFgyr6lwCELY46FFawQcIUN/Aw06POdH",
+	"ZcL8czhFKEmVEdd5gAbwWTbpcIsZLn/1q5im/DWCqABlgLY9sG0NzKBX42Yl4XlAUuY6zDWybR4OPNq9",
+	"/RndkzMh9YwZHYuUXBndo4P+U0rloNwWss6Zj30reuviPg4dtGYL34UxYKre2rI8EwzbVAvFBye77HNj",
+	"s7gPD6Hw+rfR6JV4ySCvYYLbgCOFLA1owkniRjHXmoC6piadHp1daoxdBPM6lje1Uc8NsaDr+fyvv5rT",
+	"AvPdUlFTlyfnJyutK3X+5MnTZ/92enZ6dvr0/N+++upLOFo79AdHY6tmDgpgm5mvwr8xIh984FTu4CPo",
+	"UxaO4RrxdD4zKwkH9lUL4eAQkQo+wDZ8H3/9+P8HAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
