@@ -123,6 +123,8 @@ type (
 	Usage                   = api.Usage
 	VerdictResult           = api.VerdictResult
 	Verification            = api.Verification
+	WaveGraph               = api.WaveGraph
+	WavePlan                = api.WavePlan
 	WorkerDispatch          = api.WorkerDispatch
 	WorkerIdentity          = api.WorkerIdentity
 	WorkerPage              = api.WorkerPage
