@@ -157,3 +157,17 @@ func TestTooManyNames(t *testing.T) {
 	}
 	checkNotes(t, findings, fmt.Sprintf("3 file_invalid : the lists of the file have more than %d entries…", maxNames))
 }
+
+// TestTooManyListed: what is left out, or is no task, is bounded too.
+func TestTooManyListed(t *testing.T) {
+	for format, text := range map[string]string{
+		FormatTasksJSON:  "[" + strings.Repeat("1,", maxListed+1),
+		FormatTaskmaster: `{"tasks":[` + strings.Repeat("{\"id\":1,\"status\":\"done\"},", maxListed+1),
+		FormatSpecKit:    strings.Repeat("- [x] T1\n", maxListed+1),
+	} {
+		tasks, findings, _ := Read(format, "", text)
+		if n := len(findings); len(tasks) > 0 || n == 0 || n < maxNotes && !strings.HasPrefix(findings[0].Detail, fmt.Sprintf("more than %d tasks", maxListed)) {
+			t.Errorf("%s: %d tasks, %v", format, len(tasks), findings[:min(n, 2)])
+		}
+	}
+}
