@@ -24,7 +24,7 @@ func hostile(size int) map[string][2]string { // format, text
 		"open lists":           {FormatTasksJSON, fill("[")},
 		"a long number":        {FormatTasksJSON, `[{"timeout_secs":` + fill("1")},
 		"numbers of ids":       {FormatTaskmaster, `{"tasks":[{"dependencies":[` + fill("1,")},
-		"subtasks":             {FormatTaskmaster, `{"tasks":[{"id":1,"dependencies":[` + strings.Repeat("7,", 2000) + `7],"subtasks":[` + fill(`{"id":2},`)},
+		"subtasks":             {FormatTaskmaster, `{"tasks":[{"id":1,"dependencies":[` + strings.Repeat("7,", min(size, 2000)) + `7],"subtasks":[` + fill(`{"id":2},`)},
 		"open subtasks":        {FormatTaskmaster, `{"tasks":[{"subtasks":[` + fill(`{"subtasks":[`)},
 		"done tasks":           {FormatTaskmaster, `{"tasks":[` + fill(`{"id":1,"status":"done"},`)},
 		"statuses":             {FormatTaskmaster, `{"tasks":[{"id":1,"status":"` + fill("x") + `"}]}`},
@@ -43,7 +43,7 @@ func hostile(size int) map[string][2]string { // format, text
 		"children":             {FormatGSD, "<tasks><task>" + fill("<a></a>") + "</task></tasks>"},
 		"open sections":        {FormatGSD, fill("<x>\n")},
 		"sections":             {FormatGSD, fill("<context>\n</context>\nx")},
-		"gsd tasks":            {FormatGSD, "---\nfiles_modified: [" + strings.Repeat("a,", 20_000) + "]\n---\n<tasks>" + fill("<task></task>") + "</tasks>"},
+		"gsd tasks":            {FormatGSD, "---\nfiles_modified: [" + strings.Repeat("a,", min(size, 20_000)) + "]\n---\n<tasks>" + fill("<task></task>") + "</tasks>"},
 		"gsd checkpoints":      {FormatGSD, fill("<task type='checkpoint'>\n</task>")},
 		"open tasks":           {FormatGSD, fill("<task>\n")},
 		"half open tasks":      {FormatGSD, fill("<task ")},
@@ -51,14 +51,14 @@ func hostile(size int) map[string][2]string { // format, text
 		"openings of a note":   {FormatGSD, fill("<!--")},
 		"attributes":           {FormatGSD, "<task " + fill("a='' ") + "></task>"},
 		"front matter":         {FormatGSD, "---\n" + fill("[")},
-		"flows":                {FormatGSD, "---\na: " + strings.Repeat("[", maxFront-10) + "\n---\n"},
+		"flows":                {FormatGSD, "---\na: " + strings.Repeat("[", min(size, maxFront-10)) + "\n---\n"},
 	}
 }
 
 // TestBounds: whatever a text is full of, reading it ends, and what is made of it
 // is bounded.
 func TestBounds(t *testing.T) {
-	const size = 2 << 20
+	const size = 128 << 10
 	for name, c := range hostile(size) {
 		t.Run(name, func(t *testing.T) {
 			before := allocated()
@@ -76,7 +76,7 @@ func TestBounds(t *testing.T) {
 			}
 			t.Logf("%d MiB allocated in all, %d tasks, %d findings, %d warnings", total>>20, len(tasks), len(findings), len(warnings))
 			if held := heldBy(tasks, findings, warnings); held > 24*size {
-				t.Errorf("what is made of %d MiB holds %d MiB", size>>20, held>>20)
+				t.Errorf("what is made of %d KiB holds %d KiB", size>>10, held>>10)
 			}
 		})
 	}
@@ -156,4 +156,18 @@ func TestTooManyNames(t *testing.T) {
 		t.Errorf("%d tasks", len(tasks))
 	}
 	checkNotes(t, findings, fmt.Sprintf("3 file_invalid : the lists of the file have more than %d entries…", maxNames))
+}
+
+// TestTooManyListed: what is left out, or is no task, is bounded too.
+func TestTooManyListed(t *testing.T) {
+	for format, text := range map[string]string{
+		FormatTasksJSON:  "[" + strings.Repeat("1,", maxListed+1),
+		FormatTaskmaster: `{"tasks":[` + strings.Repeat("{\"id\":1,\"status\":\"done\"},", maxListed+1),
+		FormatSpecKit:    strings.Repeat("- [x] T1\n", maxListed+1),
+	} {
+		tasks, findings, _ := Read(format, "", text)
+		if n := len(findings); len(tasks) > 0 || n == 0 || n < maxNotes && !strings.HasPrefix(findings[0].Detail, fmt.Sprintf("more than %d tasks", maxListed)) {
+			t.Errorf("%s: %d tasks, %v", format, len(tasks), findings[:min(n, 2)])
+		}
+	}
 }

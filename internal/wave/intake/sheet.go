@@ -32,15 +32,18 @@ type notes struct {
 	more int
 }
 
-func (n *notes) add(f hub.Finding) {
-	if len(n.list) == maxNotes {
+func (n *notes) full() bool { return len(n.list) == maxNotes }
+
+// add words a note only if there is room for it.
+func (n *notes) add(code string, line int, tasks []string, format string, args ...any) {
+	if n.full() {
 		n.more++
 		return
 	}
-	if f.Tasks == nil {
-		f.Tasks = []string{}
+	if tasks == nil {
+		tasks = []string{}
 	}
-	n.list = append(n.list, f)
+	n.list = append(n.list, hub.Finding{Code: code, Tasks: tasks, Line: line, Detail: fmt.Sprintf(format, args...)})
 }
 
 // done sorts the notes by line; code is that of the one which counts the rest.
@@ -63,16 +66,16 @@ func (s *sheet) done() (tasks []hub.WaveEntry, findings, warnings []hub.Finding)
 // invalid says that the file as a whole cannot be used.
 func (s *sheet) invalid(line int, format string, args ...any) {
 	s.unreadable = true
-	s.findings.add(hub.Finding{Code: hub.FindFileInvalid, Line: line, Detail: fmt.Sprintf(format, args...)})
+	s.findings.add(hub.FindFileInvalid, line, nil, format, args...)
 }
 
 func (s *sheet) find(code string, line int, tasks []string, format string, args ...any) {
-	s.findings.add(hub.Finding{Code: code, Tasks: tasks, Line: line, Detail: fmt.Sprintf(format, args...)})
+	s.findings.add(code, line, tasks, format, args...)
 }
 
 // skipped is the warning of a thing that has no place in a wave.
 func (s *sheet) skipped(line int, tasks []string, format string, args ...any) {
-	s.warnings.add(hub.Finding{Code: hub.WarnNotImported, Tasks: tasks, Line: line, Detail: fmt.Sprintf(format, args...)})
+	s.warnings.add(hub.WarnNotImported, line, tasks, format, args...)
 }
 
 // full reports whether no further task is read.

@@ -66,7 +66,11 @@ func (r *entries) keyed(within string, fields []field) (seen []bool) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == key })
 		switch {
 		case i < 0:
-			r.find(hub.FindKeyUnknown, line, nil, "%.64q is no key here%s", within+key, suggest(key, fields))
+			meant := ""
+			if !r.findings.full() {
+				meant = suggest(key, fields)
+			}
+			r.find(hub.FindKeyUnknown, line, nil, "%.64q is no key here%s", within+key, meant)
 			r.skip()
 		case seen[i]:
 			r.find(hub.FindKeyDuplicate, line, nil, "%s%s is there twice", within, key)
