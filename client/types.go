@@ -123,6 +123,8 @@ type (
 	Usage                   = api.Usage
 	VerdictResult           = api.VerdictResult
 	Verification            = api.Verification
+	WaveGraph               = api.WaveGraph
+	WavePlan                = api.WavePlan
 	WorkerDispatch          = api.WorkerDispatch
 	WorkerIdentity          = api.WorkerIdentity
 	WorkerPage              = api.WorkerPage
@@ -160,10 +162,8 @@ type (
 	WaveDefaults             = api.WaveDefaults
 	WaveEdge                 = api.WaveEdge
 	WaveEntry                = api.WaveEntry
-	WaveGraph                = api.WaveGraph
 	WaveLevel                = api.WaveLevel
 	WavePage                 = api.WavePage
-	WavePlan                 = api.WavePlan
 	WavePlanRequest          = api.WavePlanRequest
 	WavePolicy               = api.WavePolicy
 	WavePolicyInput          = api.WavePolicyInput
