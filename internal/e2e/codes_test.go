@@ -62,7 +62,7 @@ type scenario func(t *testing.T, s *stage) Result
 // scenarios are those of all codes that can be provoked from outside.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{}
-	for _, some := range []map[string]scenario{soloCodes, workerCodes, edgeCodes, peerCodes, startCodes, attachedCodes, agentCodes} {
+	for _, some := range []map[string]scenario{soloCodes, workerCodes, edgeCodes, peerCodes, startCodes, attachedCodes, agentCodes, waveCodes} {
 		maps.Copy(all, some)
 	}
 	return all

@@ -39,7 +39,7 @@ type advice struct {
 // advices are all of them by name.
 func advices() map[string]advice {
 	all := map[string]advice{}
-	for _, some := range []map[string]advice{soloAdvice, recoveryAdvice, peerAdvice, startAdvice, attachedAdvice, agentAdvice} {
+	for _, some := range []map[string]advice{soloAdvice, recoveryAdvice, peerAdvice, startAdvice, attachedAdvice, agentAdvice, waveAdvice} {
 		maps.Copy(all, some)
 	}
 	return all
