@@ -53,4 +53,7 @@
 //	Ending      the first decision to end a wave before its tasks have
 //	Merge gate  what a wave comes to by its tasks alone
 //	Checkpoint  a folder of files that show a wave to others, and bring it back
+//	Background  what a worker is told of the Tasks that its own depends on
+//	Usage       what a Dispatch took in money and tokens, in all and as far as known
+//	Residual    a resource that outlived the request or the Dispatch
 package hub
