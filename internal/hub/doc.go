@@ -55,5 +55,4 @@
 //	Checkpoint  a folder of files that show a wave to others, and bring it back
 //	Background  what a worker is told of the Tasks that its own depends on
 //	Usage       what a Dispatch took in money and tokens, in all and as far as known
-//	Residual    a resource that outlived the request or the Dispatch
 package hub
