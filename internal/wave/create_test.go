@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -227,12 +228,7 @@ func TestEqualCreatesAtOnce(t *testing.T) {
 func (w *world) others(id hub.WaveID) {
 	w.Helper()
 	own := w.wave(id).UID
-	for i, uid := range w.store.uids() {
-		if uid != own {
-			w.nothingStaged(w.store.uids()[i])
-			break
-		}
-	}
+	w.nothingStaged(slices.DeleteFunc(w.store.uids(), func(uid hub.WaveUID) bool { return uid == own })...)
 }
 
 // Whatever part fails, nothing of the wave is there, and the same request makes it
