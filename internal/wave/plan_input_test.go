@@ -66,11 +66,11 @@ func TestFacts(t *testing.T) {
 	theirs.On = "windows"
 	got := w.plan(PlanInput{Tasks: []hub.WaveEntry{
 		worker("t1", "w-1"), worker("t2", "nobody"), worker("t3", "w-2"), worker("t4", "nobody"),
-		placed("t5", old("sh")), placed("t6", old("none")), placed("t7", old("ghost")),
-		placed("t8", fresh("demo")), placed("t9", fresh("absent")), placed("t10", fresh("plain")), placed("t11", fresh("")),
+		startOf("t5", old("sh")), startOf("t6", old("none")), startOf("t7", old("ghost")),
+		startOf("t8", fresh("demo")), startOf("t9", fresh("absent")), startOf("t10", fresh("plain")), startOf("t11", fresh("")),
 		worker("t12", "w-1@windows"), worker("t13", "gone@windows"), worker("t14", "w-1@mars"), worker("t15", "w-1@mac"),
-		placed("t16", there("down")), placed("t17", there("full")), placed("t18", there("odd")), placed("t19", theirs),
-		placed("t20", hub.WaveStart{On: "windows", Agent: "sh", Worktree: "id:wt_1"}), placed("t21", there("down")),
+		startOf("t16", there("down")), startOf("t17", there("full")), startOf("t18", there("odd")), startOf("t19", theirs),
+		startOf("t20", hub.WaveStart{On: "windows", Agent: "sh", Worktree: "id:wt_1"}), startOf("t21", there("down")),
 	}})
 	equal(t, []string{
 		"worker_not_found t2,t4", "worker_not_found t3", "agent_unconfigured t6", "agent_unconfigured t7", "repo_not_found t9",
@@ -184,7 +184,7 @@ func TestDefaultsPlaceOnlyWhatIsNotPlaced(t *testing.T) {
 	w := newWorld(t)
 	d := Defaults{Worker: "w-1"}
 	in := PlanInput{Policy: hub.DefaultWavePolicy(90), Defaults: d, Tasks: []hub.WaveEntry{
-		{Token: "a", Goal: "x"}, {Token: "b", Goal: "x", Worker: "w-1@windows"}, placed("c", hub.WaveStart{Agent: "sh", Worktree: "path:/x"}),
+		{Token: "a", Goal: "x"}, {Token: "b", Goal: "x", Worker: "w-1@windows"}, startOf("c", hub.WaveStart{Agent: "sh", Worktree: "path:/x"}),
 	}}
 	_, es, err := w.Plan(t.Context(), in)
 	if err != nil {
@@ -201,34 +201,6 @@ func TestDefaultsPlaceOnlyWhatIsNotPlaced(t *testing.T) {
 	in.Source = &Source{Format: "tasks-json", Text: "[]"}
 	_, _, err = w.Plan(t.Context(), in)
 	refused(t, hub.CodeInvalidArgument, err)
-}
-
-// The words of a task are judged by the rules of Tasks, with all others.
-func TestWordsAreFindings(t *testing.T) {
-	w := newWorld(t)
-	es := []hub.WaveEntry{entry("a"), entry("b"), entry("c"), entry("d"), entry("e"), entry("f")}
-	es[0].Goal = " \n"
-	es[1].Goal = long(hub.MaxSpecBytes + 1)
-	es[2].VerifyCmd = long(hub.MaxVerifyCmdBytes + 1)
-	es[3].HandoffPath = "../up"
-	es[4].Workspace = long(maxWorkspaceBytes + 1)
-	p := w.plan(PlanInput{Tasks: es})
-	equal(t, []string{"value_invalid a", "value_invalid b", "value_invalid c", "value_invalid d", "value_invalid e"}, codes(p.Findings))
-	for _, f := range p.Findings {
-		if len(f.Detail) > 1000 {
-			t.Errorf("a detail of %d bytes", len(f.Detail))
-		}
-	}
-}
-
-func TestEnforceWithoutScopeIsWarnedOf(t *testing.T) {
-	w := newWorld(t)
-	scoped := entry("b")
-	scoped.WriteScope = []string{"src"}
-	policy := hub.DefaultWavePolicy(90)
-	policy.Scope = hub.ScopeEnforce
-	p := w.plan(PlanInput{Tasks: []hub.WaveEntry{entry("a"), scoped, entry("c")}, Policy: policy})
-	equal(t, []string{"scope_undeclared a,c"}, codes(p.Warnings))
 }
 
 func TestFindingsAreInTheOrderOfTheirTasks(t *testing.T) {

@@ -27,4 +27,4 @@ func readCheckpoint(Checkpoint, bool) (restored, error) { return restored{}, err
 
 func matchCheckpoint(restored, []hub.WaveEntry) error { return errUnbuilt }
 
-func checkFolder(string) error { return errUnbuilt }
+func checkFolder(string, hub.WaveID) error { return errUnbuilt }

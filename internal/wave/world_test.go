@@ -25,7 +25,7 @@ import (
 type world struct {
 	testing.TB
 	*Service
-	store *counted
+	store *spyStore
 	run   hub.RunID
 	peers *peers
 }
@@ -43,7 +43,7 @@ func newWorld(t testing.TB) *world {
 			t.Error(err)
 		}
 	})
-	w := &world{TB: t, store: &counted{Store: disk}, run: hub.NewRunID(), peers: &peers{}}
+	w := &world{TB: t, store: &spyStore{Store: disk}, run: hub.NewRunID(), peers: &peers{}}
 	w.update(func(tx store.Tx) error {
 		peer := hub.Peer{ID: hub.NewPeerID(), Name: "windows", State: hub.PeerActive, Role: hub.RoleWorker, Fingerprint: "f1", Lineage: "hub_1"}
 		home := hub.Peer{ID: hub.NewPeerID(), Name: "mac", State: hub.PeerActive, Role: hub.RoleHome, Fingerprint: "f2", Lineage: "hub_2"}
@@ -209,7 +209,7 @@ func entry(token string, deps ...string) hub.WaveEntry {
 	return hub.WaveEntry{Token: token, Goal: "do " + token, Worker: "w-1", Dependencies: deps, WriteScope: []string{}}
 }
 
-func placed(token string, st hub.WaveStart) hub.WaveEntry {
+func startOf(token string, st hub.WaveStart) hub.WaveEntry {
 	return hub.WaveEntry{Token: token, Goal: "do it", Start: &st, WriteScope: []string{}}
 }
 
@@ -227,8 +227,8 @@ func refused(t testing.TB, code hub.Code, err error) {
 	}
 }
 
-// counted is a store that counts transactions, and fails some.
-type counted struct {
+// spyStore is a store that counts transactions, and fails some.
+type spyStore struct {
 	store.Store
 	updates tally
 	mu      sync.Mutex
@@ -237,7 +237,7 @@ type counted struct {
 	staged  []hub.WaveUID       // guarded by mu: in transactions of their own
 }
 
-func (c *counted) Update(ctx context.Context, class store.Class, fn func(store.Tx) error) error {
+func (c *spyStore) Update(ctx context.Context, class store.Class, fn func(store.Tx) error) error {
 	c.updates.add()
 	c.mu.Lock()
 	c.nth++
@@ -251,7 +251,7 @@ func (c *counted) Update(ctx context.Context, class store.Class, fn func(store.T
 	return c.Store.Update(ctx, class, func(tx store.Tx) error { return fn(spied{tx, c}) })
 }
 
-func (c *counted) failing(fn func(nth int) error) {
+func (c *spyStore) failing(fn func(nth int) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail, c.nth = fn, 0
@@ -260,7 +260,7 @@ func (c *counted) failing(fn func(nth int) error) {
 // spied notes under which uids tasks and orders are staged.
 type spied struct {
 	store.Tx
-	c *counted
+	c *spyStore
 }
 
 func (s spied) StageWaveTasks(uid hub.WaveUID, xs []hub.WaveTask, ts []hub.Task) error {
@@ -273,14 +273,14 @@ func (s spied) StageWaveOrders(uid hub.WaveUID, os []hub.WaveOrder) error {
 	return s.Tx.StageWaveOrders(uid, os)
 }
 
-func (c *counted) note(uid hub.WaveUID) {
+func (c *spyStore) note(uid hub.WaveUID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.staged = append(c.staged, uid)
 }
 
 // uids are those that were staged under.
-func (c *counted) uids() []hub.WaveUID {
+func (c *spyStore) uids() []hub.WaveUID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	seen, out := map[hub.WaveUID]bool{}, []hub.WaveUID(nil)
