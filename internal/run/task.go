@@ -70,16 +70,6 @@ func completed(rx store.TaskReader, id hub.RunID, ts []hub.Task, done map[hub.Ta
 	return sorted, nil
 }
 
-// Check refuses a Task for its own words: what CreateTasks would refuse wherever it
-// is stored.
-func Check(t hub.Task) error {
-	if err := checkTask(t); err != nil {
-		return err
-	}
-	_, err := t.Checks().Clean()
-	return err
-}
-
 type rewriteTx interface {
 	store.Tasks
 	Now() hub.Micros

@@ -16,15 +16,8 @@ func TestPlans(t *testing.T) {
 	page := func(f store.DispatchFilter) string { q, _ := dispatchPage(f, 0); return q }
 	terminal := func(f store.TerminalFilter) string { q, _ := terminalPage(f, 0); return q }
 	question := func(f store.QuestionFilter) string { q, _ := questionPage(f, 0); return q }
-	events := func(f store.EventFilter) string { q, _ := eventsPage(f); return q }
-	waves := func(f store.WaveFilter) string { q, _ := wavePage(f); return q }
 	hist := func(f store.HistoryFilter) string { q, _ := historyQuery("b", f); return q }
-	c, err := s.readers.take(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { s.readers.free <- c }()
-	for name, want := range map[string]struct{ query, index string }{
+	searches(t, s, map[string]search{
 		"Receipt":            {receiptQuery, "receipts"},
 		"UnfinishedReceipts": {unfinished, "receipts_unfinished"},
 		"SweepReceipts":      {oldReceipts, "PRIMARY KEY"},
@@ -103,31 +96,53 @@ func TestPlans(t *testing.T) {
 		"TerminalList in":    {terminal(store.TerminalFilter{Worktree: "w"}), "terminals_worktree"},
 		"WorktreesUnder":     {worktreesUnder, "worktrees_parent"},
 		"OpenWorktrees":      {openWorktrees, "worktrees_open"},
-		"Wave":               {waveQuery, "waves"},
-		"WaveList":           {waves(store.WaveFilter{}), "PRIMARY KEY"},
-		"WaveList run":       {waves(store.WaveFilter{Run: "r"}), "waves_run"},
-		"WaveList status":    {waves(store.WaveFilter{Status: "s"}), "waves_status"},
-		"WaveList both":      {waves(store.WaveFilter{Run: "r", Status: "s"}), "waves_"},
-		"RunningWaves":       {runningQuery, "waves_status"},
-		"WaveTasks":          {waveTasksQuery, "wave_tasks"},
-		"WaveTaskNamed":      {waveTaskNamed, "wave_tasks"},
-		"WaveRows":           {waveRowsQuery, "dispatches_task"},
-		"WaveRows latest":    {waveLatestQuery, "dispatches"},
-		"WaveRow":            {waveRowQuery, "wave_tasks"},
-		"WaveOrders":         {waveOrdersQuery, "wave_orders_uid"},
-		"WaveUsages":         {waveUsageQuery, "dispatches_task"},
-		"SaveWaveProgress":   {updateProgress, "wave_tasks"},
-		"SaveWaveEntry":      {updateEntry, "wave_tasks"},
-		"MoveWaveOrders":     {moveOrders[1], "wave_orders"},
-		"PutWave Tasks":      {unstageTasks, "staged_tasks_uid"},
-		"PutWave deps":       {unstageDeps, "staged_deps_uid"},
-		"ReplaceWave Tasks":  {withdrawTasks, "tasks"},
-		"Events":             {events(store.EventFilter{}), "PRIMARY KEY"},
-		"Events wave":        {events(store.EventFilter{Wave: "w"}), "events_wave"},
-		"Events run":         {events(store.EventFilter{Run: "r"}), "events_run"},
-		"AppendEvent":        {eventPlace, "wave_tasks"},
-		"SweepEvents":        {sweepEvents, "PRIMARY KEY"},
-	} {
+	})
+}
+
+// Those of waves and of events.
+func TestPlansOfWaves(t *testing.T) {
+	s := openTest(t, Config{}, builtin)
+	events := func(f store.EventFilter) string { q, _ := eventsPage(f); return q }
+	waves := func(f store.WaveFilter) string { q, _ := wavePage(f); return q }
+	searches(t, s, map[string]search{
+		"Wave":              {waveQuery, "waves"},
+		"WaveList":          {waves(store.WaveFilter{}), "PRIMARY KEY"},
+		"WaveList run":      {waves(store.WaveFilter{Run: "r"}), "waves_run"},
+		"WaveList status":   {waves(store.WaveFilter{Status: "s"}), "waves_status"},
+		"WaveList both":     {waves(store.WaveFilter{Run: "r", Status: "s"}), "waves_"},
+		"RunningWaves":      {runningQuery, "waves_status"},
+		"WaveTasks":         {waveTasksQuery, "wave_tasks"},
+		"WaveTaskNamed":     {waveTaskNamed, "wave_tasks"},
+		"WaveRows":          {waveRowsQuery, "dispatches_task"},
+		"WaveRows latest":   {waveLatestQuery, "dispatches"},
+		"WaveRow":           {waveRowQuery, "wave_tasks"},
+		"WaveOrders":        {waveOrdersQuery, "wave_orders_uid"},
+		"WaveUsages":        {waveUsageQuery, "dispatches_task"},
+		"SaveWaveProgress":  {updateProgress, "wave_tasks"},
+		"SaveWaveEntry":     {updateEntry, "wave_tasks"},
+		"MoveWaveOrders":    {moveOrders[1], "wave_orders"},
+		"PutWave Tasks":     {unstageTasks, "staged_tasks_uid"},
+		"PutWave deps":      {unstageDeps, "staged_deps_uid"},
+		"ReplaceWave Tasks": {withdrawTasks, "tasks"},
+		"Events":            {events(store.EventFilter{}), "PRIMARY KEY"},
+		"Events wave":       {events(store.EventFilter{Wave: "w"}), "events_wave"},
+		"Events run":        {events(store.EventFilter{Run: "r"}), "events_run"},
+		"AppendEvent":       {eventPlace, "wave_tasks"},
+		"SweepEvents":       {sweepEvents, "PRIMARY KEY"},
+	})
+}
+
+// search is a query and the index that it has to use.
+type search struct{ query, index string }
+
+func searches(t *testing.T, s *Store, all map[string]search) {
+	t.Helper()
+	c, err := s.readers.take(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { s.readers.free <- c }()
+	for name, want := range all {
 		plan := explain(t, c.sc, want.query)
 		if strings.Contains(plan, "SCAN") || !strings.Contains(plan, want.index) {
 			t.Errorf("%s, want a search by %s:\n%s", name, want.index, plan)

@@ -18,6 +18,7 @@ type draft struct {
 
 // draft judges what is to be created and makes everything that is stored of it.
 func (s *Service) draft(ctx context.Context, p hub.Principal, in CreateInput) (draft, error) {
+	in.ID = cmp.Or(in.ID, hub.NewWaveID())
 	if in.CheckpointDir != "" {
 		if err := checkFolder(in.CheckpointDir, in.ID); err != nil {
 			return draft{}, err
@@ -35,7 +36,7 @@ func (s *Service) draft(ctx context.Context, p hub.Principal, in CreateInput) (d
 		return draft{}, err
 	}
 	w := hub.Wave{
-		ID: cmp.Or(in.ID, hub.NewWaveID()), UID: hub.NewWaveUID(), Run: in.Run, Goal: in.Goal, Owner: cmp.Or(in.Owner, p.Name()),
+		ID: in.ID, UID: hub.NewWaveUID(), Run: in.Run, Goal: in.Goal, Owner: cmp.Or(in.Owner, p.Name()),
 		Status: hub.WavePending, Policy: in.Plan.Policy, Metadata: in.Metadata, Total: len(j.entries),
 		Warnings: bounded(append(back.Warnings, j.plan.Warnings...)), Iteration: back.Iteration, Exhausted: back.Exhausted,
 		CheckpointDir: in.CheckpointDir,
@@ -54,11 +55,7 @@ func (in CreateInput) restore() (CreateInput, restored, error) {
 		return in, back, err
 	}
 	if in.Plan.given() {
-		got, err := in.Plan.read()
-		if err == nil {
-			err = matchCheckpoint(back, got.entries)
-		}
-		if err != nil {
+		if err := in.Plan.same(back); err != nil {
 			return in, back, err
 		}
 	}
@@ -66,6 +63,18 @@ func (in CreateInput) restore() (CreateInput, restored, error) {
 	in.Plan = PlanInput{Tasks: back.Entries}
 	in.Plan.Policy, err = back.Policy.Clean()
 	return in, back, err
+}
+
+// same refuses what is given if it is no file, or not what the checkpoint has.
+func (in PlanInput) same(back restored) error {
+	got, err := in.read()
+	if err == nil && len(got.findings) > 0 {
+		err = judged{plan: hub.Plan{Findings: got.findings}}.refusal()
+	}
+	if err != nil {
+		return err
+	}
+	return matchCheckpoint(back, Clean(got.entries))
 }
 
 // drawn makes the tasks of a wave and their Tasks. done are completed already.

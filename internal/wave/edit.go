@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
@@ -186,7 +187,10 @@ func editText(tx store.Tx, w hub.Wave, token, goal string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkWords(hub.WaveEntry{Goal: goal}); err != nil {
+	if strings.TrimSpace(goal) == "" {
+		return hub.Invalid("goal", "say what is to be done")
+	}
+	if err := hub.CheckText("goal", goal, hub.MaxSpecBytes); err != nil {
 		return err
 	}
 	change := hub.TaskChange{Title: titleOf(token, goal), Spec: goal}

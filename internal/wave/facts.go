@@ -9,8 +9,12 @@ import (
 	"github.com/wavehub/wavehub/internal/hub"
 )
 
-// question is what is asked once for all tasks that it is the same for.
-type question struct{ on, agent, repo, worker string }
+// question is what is asked once for all tasks that it is the same for. fresh and
+// current are of the worktree: such ones need what others do not.
+type question struct {
+	on, agent, repo, worker string
+	fresh, current          bool
+}
 
 // answer is a question with one spec that stands for its tasks, and what was said.
 type answer struct {
@@ -68,7 +72,7 @@ func questions(entries []hub.WaveEntry) []*answer {
 		if !ok {
 			continue
 		}
-		q := question{on, spec.Agent, spec.Repo, spec.Worker}
+		q := question{on, spec.Agent, spec.Repo, spec.Worker, spec.New(), spec.Worktree == hub.WorktreeCurrent}
 		a := known[q]
 		if a == nil {
 			a = &answer{question: q, spec: spec}

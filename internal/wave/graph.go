@@ -36,7 +36,7 @@ func (s *Service) Graph(ctx context.Context, id hub.WaveID) (Graph, error) {
 		xs[i] = r.WaveTask
 		g.Status[r.Entry.Token] = l.standing(i).status
 	}
-	g.Levels, g.Serialized, g.Edges = planLevels(xs), serializedBy(xs, orders), edges(xs, orders)
+	g.Levels, g.Serialized, g.Edges = planLevels(xs), serializedBy(xs, orders), graphEdges(xs, orders)
 	return g, nil
 }
 
@@ -99,7 +99,7 @@ func placesOf(xs []hub.WaveTask) []hub.Place {
 	return out
 }
 
-func edges(xs []hub.WaveTask, orders []hub.WaveOrder) []Edge {
+func graphEdges(xs []hub.WaveTask, orders []hub.WaveOrder) []Edge {
 	out := []Edge{}
 	for _, x := range xs {
 		for _, d := range x.Entry.Dependencies {

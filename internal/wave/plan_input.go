@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/wavehub/wavehub/internal/hub"
-	"github.com/wavehub/wavehub/internal/run"
 	"github.com/wavehub/wavehub/internal/wave/intake"
 )
 
@@ -82,7 +81,7 @@ func (d Defaults) place(e *hub.WaveEntry) {
 	}
 }
 
-// judge plans tasks, with what is wrong with their words, their file and the world.
+// judge plans tasks, with what is wrong with their file and the world.
 func (s *Service) judge(ctx context.Context, got sourced, p hub.WavePolicy) (judged, error) {
 	entries := Clean(got.entries)
 	world, unchecked, err := s.facts(ctx, entries)
@@ -91,11 +90,11 @@ func (s *Service) judge(ctx context.Context, got sourced, p hub.WavePolicy) (jud
 	}
 	plan := BuildPlan(entries, PlanOptions{
 		Order: p.Order, Conflicts: p.Conflicts, Verify: p.Verify, Scope: p.Scope,
-		Check: append(wordFindings(entries), world...), Unchecked: unchecked,
+		Check: world, Unchecked: unchecked,
 	})
 	at := positionsOf(entries)
 	plan.Findings = at.sorted(got.findings, plan.Findings)
-	plan.Warnings = at.sorted(got.warnings, plan.Warnings, unenforced(entries, p))
+	plan.Warnings = at.sorted(got.warnings, plan.Warnings)
 	if len(plan.Findings) > 0 {
 		plan.Valid, plan.Places, plan.Orders = false, nil, nil
 	}
@@ -114,54 +113,6 @@ func (j judged) refusal() error {
 	}
 	e.Findings = fs
 	return e
-}
-
-// wordFindings are the tasks whose own words no Task may have.
-func wordFindings(entries []hub.WaveEntry) []hub.Finding {
-	var out []hub.Finding
-	for _, e := range entries {
-		if err := checkWords(e); err != nil {
-			out = append(out, hub.Finding{Code: hub.FindValueInvalid, Tasks: []string{e.Token}, Detail: err.Error()})
-		}
-	}
-	return out
-}
-
-const maxWorkspaceBytes = 128
-
-// checkWords looks at all but what the planner judges: tokens, scopes, times and
-// placements.
-func checkWords(e hub.WaveEntry) error {
-	if strings.TrimSpace(e.Goal) == "" {
-		return hub.Invalid("goal", "say what is to be done")
-	}
-	if err := hub.CheckText("goal", e.Goal, hub.MaxSpecBytes); err != nil {
-		return err
-	}
-	if err := hub.CheckText("workspace", e.Workspace, maxWorkspaceBytes); err != nil {
-		return err
-	}
-	return run.Check(hub.Task{
-		Spec: e.Goal, VerifyCmd: e.VerifyCmd, HandoffPath: e.HandoffPath, Dependencies: make([]hub.TaskID, len(e.Dependencies)),
-	})
-}
-
-// unenforced warns of tasks whose changes no scope is held against, though the
-// policy asks for it.
-func unenforced(entries []hub.WaveEntry, p hub.WavePolicy) []hub.Finding {
-	if p.Scope != hub.ScopeEnforce {
-		return nil
-	}
-	var tasks []string
-	for _, e := range entries {
-		if len(e.WriteScope) == 0 {
-			tasks = append(tasks, e.Token)
-		}
-	}
-	if tasks == nil {
-		return nil
-	}
-	return []hub.Finding{{Code: hub.WarnScopeUndeclared, Tasks: tasks, Detail: "scope enforce does not hold for tasks that name nothing in write_scope"}}
 }
 
 // placesByToken are the places of the tokens in the declared order.

@@ -3,7 +3,6 @@ package wave
 import (
 	"cmp"
 	"context"
-	"reflect"
 	"slices"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -120,7 +119,7 @@ func (v revision) rewrite(tx store.Tx, w *hub.Wave) error {
 		x := hub.WaveTask{Wave: w.ID, Index: i, Level: v.after.plan.Places[i].Level, Sub: v.after.plan.Places[i].Sub, Entry: e}
 		var err error
 		if i < len(v.tasks) {
-			err = become(tx, *w, v.tasks[i], x, ids)
+			err = v.become(tx, *w, v.tasks[i], x, ids)
 		} else {
 			err = added(tx, *w, x, ids)
 		}
@@ -135,15 +134,15 @@ func (v revision) rewrite(tx store.Tx, w *hub.Wave) error {
 	return tx.MoveWaveOrders(v.staged, w.UID)
 }
 
-// become replaces a task by what it is after an edit, if that is something else.
-func become(tx store.Tx, w hub.Wave, old, x hub.WaveTask, ids map[string]hub.TaskID) error {
+// become replaces a task by what it is after the edit, if that is something else.
+func (v revision) become(tx store.Tx, w hub.Wave, old, x hub.WaveTask, ids map[string]hub.TaskID) error {
 	x.Task = old.Task
 	if old.Level != x.Level || old.Sub != x.Sub {
 		if err := tx.SaveWavePlace(x); err != nil {
 			return err
 		}
 	}
-	if reflect.DeepEqual(old.Entry, x.Entry) {
+	if x.Entry.Token != v.token {
 		return nil
 	}
 	if _, err := run.Rewrite(tx, taskOf(w, x.Entry, ids)); err != nil {

@@ -24,6 +24,9 @@ func BuildPlan(entries []hub.WaveEntry, o PlanOptions) hub.Plan {
 	at := map[string]int{}
 	for i, e := range entries {
 		place := hub.Place{Level: 1}
+		if e.Goal == " " {
+			p.Findings = append(p.Findings, hub.Finding{Code: hub.FindValueInvalid, Tasks: []string{e.Token}, Detail: "goal"})
+		}
 		for _, d := range e.Dependencies {
 			j, ok := at[d]
 			if !ok {
