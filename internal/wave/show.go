@@ -109,7 +109,7 @@ func provenGone(rx store.AttachmentReader, rows []hub.WaveRow) (map[hub.Dispatch
 
 // snapshot says what follows from a look.
 func (s *Service) snapshot(l look) Snapshot {
-	by, all := tally(l.rows, l.usages)
+	by, all := metered(l.rows, l.usages)
 	out := Snapshot{Wave: l.wave, Tasks: make([]TaskShown, len(l.rows)), Usage: all, Residuals: []Residual{}}
 	for i, r := range l.rows {
 		st := l.standing(i)

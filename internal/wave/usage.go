@@ -2,11 +2,11 @@ package wave
 
 import "github.com/wavehub/wavehub/internal/hub"
 
-// tally sums what the settled Dispatches used, per Task and in all. A Dispatch
+// metered sums what the settled Dispatches used, per Task and in all. A Dispatch
 // that said nothing, or nothing that is understood, is unmetered.
-func tally(rows []hub.WaveRow, us []hub.DispatchUsage) (by map[hub.TaskID]*Usage, all Usage) {
+func metered(rows []hub.WaveRow, us []hub.DispatchUsage) (by map[hub.TaskID]*Usage, all Usage) {
 	by = map[hub.TaskID]*Usage{}
-	metered := map[hub.TaskID]int{}
+	told := map[hub.TaskID]int{}
 	for _, u := range us {
 		used := usageOf(u.Usage)
 		if used.Unmetered > 0 {
@@ -16,10 +16,10 @@ func tally(rows []hub.WaveRow, us []hub.DispatchUsage) (by map[hub.TaskID]*Usage
 			by[u.Task] = &Usage{}
 		}
 		*by[u.Task] = by[u.Task].plus(used)
-		metered[u.Task]++
+		told[u.Task]++
 	}
 	for _, r := range rows {
-		left := r.Attempts - metered[r.Task]
+		left := r.Attempts - told[r.Task]
 		all.Unmetered += left
 		if u := by[r.Task]; u != nil {
 			u.Unmetered = left
