@@ -33,11 +33,14 @@ func (diskFiles) Remove(path string) error { return safefile.Remove(path) }
 
 // checkFolder refuses the checkpoint folder of a wave that is about to be made: one
 // that is not absolute or cannot be written, or where a wave of that name has files
-// already. It leaves nothing behind. A request that is replayed is not to ask it:
-// the files are the wave's own by then.
+// already; none has the name that is still to be minted, "". It leaves nothing behind.
+// A request that is replayed is not to ask it: the files are the wave's own by then.
 func checkFolder(dir string, id hub.WaveID) error {
 	if !filepath.IsAbs(dir) {
 		return hub.Invalid("checkpoint_dir", "must be absolute")
+	}
+	if id == "" {
+		return tryFolder(dir)
 	}
 	folder := waveFolder(dir, id)
 	for _, name := range []string{graphName, stateName, markerName, levelsName} {

@@ -21,7 +21,7 @@ import (
 // policy, and the levels that are done and rest on none that is not.
 func TestProjectionIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := drawWorld(t)
+		x := drawCheckpointWorld(t)
 		r, err := readCheckpoint(collected(contents(x.files())), rapid.Bool().Draw(t, "required"))
 		if err != nil {
 			t.Fatal(err)

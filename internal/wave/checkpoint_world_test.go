@@ -263,7 +263,7 @@ func mustBeStory(t *testing.T, files map[string][]byte) {
 	}
 }
 
-func drawWorld(t *rapid.T) *checkpointWorld {
+func drawCheckpointWorld(t *rapid.T) *checkpointWorld {
 	x := newCheckpointWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 14).Draw(t, "tasks"))
 	for range rapid.IntRange(0, 40).Draw(t, "changes") {
 		x.change()
