@@ -27,7 +27,7 @@ CREATE INDEX waves_run ON waves (run);
 CREATE INDEX waves_status ON waves (status);
 
 -- Rows whose uid is no wave's belong to one that is being stored in parts; what
--- was left of such a wave is dropped when the store is opened.
+-- was left of such a wave is dropped when the hub starts.
 CREATE TABLE wave_tasks (
     rid          INTEGER PRIMARY KEY,
     uid          TEXT NOT NULL,
