@@ -327,8 +327,8 @@ func TestCompletedFromTheBeginning(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, []hub.TaskState{hub.TaskCompleted, hub.TaskReady, hub.TaskPending}, []hub.TaskState{d.work[0].State, d.work[1].State, d.work[2].State})
-	equal(t, hub.WaveProgress{Iteration: 2, EndedAs: hub.WaveCompleted, EndedReason: "checkpoint", CompletedAt: 7}, d.tasks[0].WaveProgress)
-	equal(t, hub.WaveProgress{}, d.tasks[1].WaveProgress)
+	equal(t, hub.WaveProgress{Iteration: 3, EndedAs: hub.WaveCompleted, EndedReason: "checkpoint", CompletedAt: 7}, d.tasks[0].WaveProgress)
+	equal(t, hub.WaveProgress{Iteration: 3}, d.tasks[1].WaveProgress)
 	if !strings.HasPrefix(d.work[0].Result, "source: checkpoint") || d.work[1].Result != "" {
 		t.Errorf("results %q and %q", d.work[0].Result, d.work[1].Result)
 	}

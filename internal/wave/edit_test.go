@@ -43,7 +43,7 @@ func TestAddTask(t *testing.T) {
 	}
 	xs := w.tasks("w1")
 	equal(t, old, xs[:3])
-	equal(t, hub.WaveTask{Wave: "w1", Index: 3, Level: 3, Task: xs[3].Task, Entry: d}, xs[3])
+	equal(t, hub.WaveTask{Wave: "w1", Index: 3, Level: 3, Task: xs[3].Task, Entry: d, WaveProgress: hub.WaveProgress{Iteration: 1}}, xs[3])
 	got := w.task(xs[3].Task)
 	equal(t, []any{hub.TaskPending, []hub.TaskID{old[2].Task}, "d: do d", "wave:w1"}, []any{got.State, got.Dependencies, got.Title, got.Origin})
 	v := w.wave("w1")

@@ -79,6 +79,7 @@ func TestShowSumsAndResiduals(t *testing.T) {
 		for i, x := range xs {
 			if x.Iteration = 1; i > 3 {
 				x.EndedAs, x.EndedReason = hub.WaveFailed, hub.EndTimeout
+				x.Noted = []hub.DispatchID{unknown, gone, left}[i-4]
 			}
 			err = errors.Join(err, tx.SaveWaveProgress(x))
 		}
