@@ -38,6 +38,7 @@ func Run(t *testing.T, o Options) {
 		{"Identity", identity}, {"Counts", counts}, {"Limits", limits},
 		{"Isolation", isolation}, {"OwnWrites", ownWrites}, {"Panic", panics}, {"Cancelled", cancelled},
 		{"Nested", nested}, {"TooLarge", tooLarge}, {"Signals", signals}, {"Concurrent", concurrent},
+		{"Events", events}, {"SweptEvents", sweptEvents},
 		{"MailModel", mailModel}, {"RelayModel", relayModel},
 	} {
 		t.Run(c.name, func(t *testing.T) {
