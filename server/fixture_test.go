@@ -29,6 +29,7 @@ import (
 	"github.com/wavehub/wavehub/internal/signal"
 	"github.com/wavehub/wavehub/internal/sqlite"
 	"github.com/wavehub/wavehub/internal/store"
+	"github.com/wavehub/wavehub/internal/wave"
 	"github.com/wavehub/wavehub/internal/work"
 	"github.com/wavehub/wavehub/server/servertest"
 )
@@ -139,8 +140,9 @@ func (w *world) config(bus *signal.Bus, g *group.Group) Config {
 	})
 	return Config{
 		Runs: &run.Service{Store: w.store, Tokens: testTokens{}}, Dispatch: &dispatch.Service{Store: w.store, Tokens: testTokens{}},
-		Mail: mailboxes,
-		Work: services, Store: w.store, Peers: w.peers, Tokens: testTokens{}, CursorKey: testKey,
+		Mail:  mailboxes,
+		Waves: wave.New(wave.Config{Store: w.store, Work: services, Bus: bus, Spawn: spawn, Log: slog.New(slog.DiscardHandler)}),
+		Work:  services, Store: w.store, Peers: w.peers, Tokens: testTokens{}, CursorKey: testKey,
 		Hub:    Info{HubID: "hub_test", Name: "test", StartedAt: 1},
 		APITLS: serverTLS(w.t, "api"), PeerTLS: serverTLS(w.t, "peer"), Log: slog.New(w.log),
 		PeerRelay: saying("relay"), PeerPair: saying("pair"), PeerPark: saying("park"),

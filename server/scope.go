@@ -92,6 +92,8 @@ var apiScopes = map[string]kinds{
 	"listMailbox":   reads | worker | attached,
 	"streamMailbox": reads | worker | attached,
 
+	"streamEvents": reads,
+
 	"listQuestions": reads | coordinator,
 	"putHeartbeat":  worker,
 

@@ -6,10 +6,6 @@ import (
 	"github.com/wavehub/wavehub/openapi/api"
 )
 
-func (s apiHandlers) StreamEvents(w http.ResponseWriter, r *http.Request, params api.StreamEventsParams) {
-	http.NotFound(w, r)
-}
-
 func (s apiHandlers) ListWaves(w http.ResponseWriter, r *http.Request, params api.ListWavesParams) {
 	http.NotFound(w, r)
 }
