@@ -80,10 +80,25 @@ func (c *Client) Events(ctx context.Context, f EventFilter, o EventOptions, take
 	}
 }
 
-// mayResume reports whether the next connection may do better.
-func mayResume(err error) bool {
+// Wave returns a wave with its tasks, as it is now.
+func (c *Client) Wave(ctx context.Context, wave string, opts ...Option) (*api.WaveSnapshot, error) {
+	return read[api.WaveSnapshot](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
+		return c.api.GetWave(ctx, wave)
+	})
+}
+
+// Transient reports whether the same call may do better a little later, without
+// anybody doing something about it: the hub is away, stops, fails or is busy.
+func Transient(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return !ok || e.Code == CodeHubUnreachable || e.Status >= 500 || e.Status == http.StatusTooManyRequests
+	return ok && (e.Code == CodeHubUnreachable || e.Status >= 500 || e.Status == http.StatusTooManyRequests)
+}
+
+// mayResume reports whether the next connection may do better than one that ended
+// with err: a stream that was cut has no code.
+func mayResume(err error) bool {
+	_, coded := errors.AsType[*Error](err)
+	return !coded || Transient(err)
 }
 
 // tailing is one following of the log. Events up to seq, if known, were handed over.

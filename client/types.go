@@ -123,6 +123,11 @@ type (
 	Usage                   = api.Usage
 	VerdictResult           = api.VerdictResult
 	Verification            = api.Verification
+	Wave                    = api.Wave
+	WaveEvent               = api.WaveEvent
+	WaveLevel               = api.WaveLevel
+	WaveSnapshot            = api.WaveSnapshot
+	WaveTask                = api.WaveTask
 	WorkerDispatch          = api.WorkerDispatch
 	WorkerIdentity          = api.WorkerIdentity
 	WorkerPage              = api.WorkerPage

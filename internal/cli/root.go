@@ -23,7 +23,7 @@ func (a *app) root() *cobra.Command {
 		a.runCommand(), a.taskCommand(), a.workerCommand(), a.agentCommand(), a.dispatchCommand(),
 		a.workerIdentityCommand(), a.attachCommand(), a.sessionCommand(),
 		a.sendCommand(), a.doneCommand(), a.progressCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(),
-		a.messageCommand(), a.questionCommand(), a.requestCommand(),
+		a.messageCommand(), a.questionCommand(), a.requestCommand(), a.watchCommand(), a.eventsCommand(),
 		a.peerCommand(), a.repoCommand(), a.worktreeCommand(), a.terminalCommand(),
 	)
 	completeBuiltin(root)
