@@ -128,6 +128,7 @@ type (
 	WaveLevel               = api.WaveLevel
 	WaveSnapshot            = api.WaveSnapshot
 	WaveTask                = api.WaveTask
+	WaveStart               = api.WaveStart
 	WorkerDispatch          = api.WorkerDispatch
 	WorkerIdentity          = api.WorkerIdentity
 	WorkerPage              = api.WorkerPage
