@@ -101,11 +101,6 @@ func TestPlans(t *testing.T) {
 		"TerminalList in":    {terminal(store.TerminalFilter{Worktree: "w"}), "terminals_worktree"},
 		"WorktreesUnder":     {worktreesUnder, "worktrees_parent"},
 		"OpenWorktrees":      {openWorktrees, "worktrees_open"},
-		"Events":             {eventsQuery + `seq > ? ORDER BY seq LIMIT ?`, "PRIMARY KEY"},
-		"Events wave":        {eventsQuery + eventsOfWave + `seq > ? ORDER BY seq LIMIT ?`, "events_wave"},
-		"Events run":         {eventsQuery + eventsOfRun + `seq > ? ORDER BY seq LIMIT ?`, "events_run"},
-		"AppendEvent":        {eventPlace, "wave_tasks"},
-		"SweepEvents":        {oldEvents, "events_at"},
 	} {
 		plan := explain(t, c.sc, want.query)
 		if strings.Contains(plan, "SCAN") || !strings.Contains(plan, want.index) {
