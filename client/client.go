@@ -39,6 +39,8 @@ type Client struct {
 	api     *api.Client
 	http    *http.Client
 	timeout time.Duration
+	// eventSilence is how long a stream of events may be silent.
+	eventSilence time.Duration
 }
 
 // New validates the configuration; it connects to nothing.
@@ -57,7 +59,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
-	return &Client{api: core, http: hc, timeout: cfg.Timeout}, nil
+	return &Client{api: core, http: hc, timeout: cfg.Timeout, eventSilence: eventSilence}, nil
 }
 
 // Close drops idle connections. Calls in flight end by themselves.
@@ -93,7 +95,7 @@ func credentials(cfg Config) api.RequestEditorFn {
 
 // dropUnset removes query parameters that have their zero value: the generated
 // core sends them all, and the hub's schema refuses most of them. An answer that
-// is not to be waited for is asked for by that very zero.
+// is not to be waited for is asked for by that very zero. So is an empty header.
 func dropUnset(_ context.Context, req *http.Request) error {
 	var kept []string
 	answer := strings.HasSuffix(req.URL.Path, "/answer")
@@ -103,6 +105,9 @@ func dropUnset(_ context.Context, req *http.Request) error {
 		}
 	}
 	req.URL.RawQuery = strings.Join(kept, "&")
+	if req.Header.Get(lastEventID) == "" {
+		req.Header.Del(lastEventID)
+	}
 	return nil
 }
 
@@ -111,7 +116,7 @@ func unset(parameter string) bool {
 	switch name {
 	case "limit", "wait_ms":
 		return value == "" || value == "0"
-	case "live":
+	case "live", "all":
 		return value == "" || value == "false"
 	}
 	return value == ""

@@ -125,6 +125,12 @@ type (
 	Verification            = api.Verification
 	WaveGraph               = api.WaveGraph
 	WavePlan                = api.WavePlan
+	Wave                    = api.Wave
+	WaveEvent               = api.WaveEvent
+	WaveLevel               = api.WaveLevel
+	WaveSnapshot            = api.WaveSnapshot
+	WaveTask                = api.WaveTask
+	WaveStart               = api.WaveStart
 	WorkerDispatch          = api.WorkerDispatch
 	WorkerIdentity          = api.WorkerIdentity
 	WorkerPage              = api.WorkerPage
@@ -154,7 +160,6 @@ type (
 	PlanFinding              = api.PlanFinding
 	PlanLevel                = api.PlanLevel
 	PlanSerialized           = api.PlanSerialized
-	Wave                     = api.Wave
 	WaveBudget               = api.WaveBudget
 	WaveCancel               = api.WaveCancel
 	WaveCheckpoint           = api.WaveCheckpoint
@@ -162,7 +167,6 @@ type (
 	WaveDefaults             = api.WaveDefaults
 	WaveEdge                 = api.WaveEdge
 	WaveEntry                = api.WaveEntry
-	WaveLevel                = api.WaveLevel
 	WavePage                 = api.WavePage
 	WavePlanRequest          = api.WavePlanRequest
 	WavePolicy               = api.WavePolicy
@@ -176,14 +180,11 @@ type (
 	WaveResidual             = api.WaveResidual
 	WaveResult               = api.WaveResult
 	WaveRetry                = api.WaveRetry
-	WaveSnapshot             = api.WaveSnapshot
 	WaveSource               = api.WaveSource
 	WaveSourceFormat         = api.WaveSourceFormat
 	WaveSpawn                = api.WaveSpawn
-	WaveStart                = api.WaveStart
 	WaveStatus               = api.WaveStatus
 	WaveSummary              = api.WaveSummary
-	WaveTask                 = api.WaveTask
 	WaveTaskUpdate           = api.WaveTaskUpdate
 	WaveTaskUpdateStatus     = api.WaveTaskUpdateStatus
 )

@@ -44,7 +44,7 @@ func (c *Client) Waves(ctx context.Context, filter WaveFilter, page Page, opts .
 	})
 }
 
-// Wave returns a wave with its tasks as they are now.
+// Wave returns a wave with its tasks, as it is now.
 func (c *Client) Wave(ctx context.Context, wave string, opts ...Option) (*api.WaveSnapshot, error) {
 	return read[api.WaveSnapshot](ctx, c, 0, opts, func(ctx context.Context) (*http.Response, error) {
 		return c.api.GetWave(ctx, wave)

@@ -92,6 +92,8 @@ var apiScopes = map[string]kinds{
 	"listMailbox":   reads | worker | attached,
 	"streamMailbox": reads | worker | attached,
 
+	"streamEvents": reads,
+
 	"listQuestions": reads | coordinator,
 	"putHeartbeat":  worker,
 
@@ -124,7 +126,6 @@ var apiScopes = map[string]kinds{
 	"retryWave":      operator,
 	"addWaveTask":    operator,
 	"updateWaveTask": operator,
-	"streamEvents":   reads,
 
 	"addPeer":        operator,
 	"listPeers":      reads,

@@ -52,6 +52,7 @@ type Server struct {
 	peerConns peerConns
 
 	keepAlive time.Duration
+	heartbeat time.Duration
 	delay     time.Duration
 }
 
@@ -65,7 +66,7 @@ func New(cfg Config) (*Server, error) {
 		cfg: cfg, hosts: hostSet(cfg.Hosts), meter: newMeter(cfg.Metrics), limiter: newLimiter(time.Now),
 		failures:  make(chan struct{}, 128),
 		adopted:   newHandoff(nil),
-		keepAlive: keepAliveInterval, delay: failureDelay,
+		keepAlive: keepAliveInterval, heartbeat: heartbeatInterval, delay: failureDelay,
 	}
 	if err := s.build(); err != nil {
 		return nil, err

@@ -41,21 +41,40 @@ type stream struct {
 }
 
 func (t *stream) tell(mail bool) error {
-	if !t.begun {
-		t.begun = true
-		h := t.w.Header()
-		h.Set("Content-Type", "text/event-stream")
-		h.Set("Cache-Control", "no-store")
-		h.Set("X-Content-Type-Options", "nosniff")
-		t.w.WriteHeader(http.StatusOK)
-	}
+	t.begin()
 	text := signOfLife
 	if mail {
 		text = mailEvent
 	}
+	return t.flush(t.write([]byte(text)))
+}
+
+// begin sends the head, once.
+func (t *stream) begin() {
+	if t.begun {
+		return
+	}
+	t.begun = true
+	h := t.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	t.w.WriteHeader(http.StatusOK)
+}
+
+// write bounds the time that a listener may take to read.
+func (t *stream) write(raw []byte) error {
 	writeBy(t.w, time.Now().Add(keepAliveTimeout))
-	if _, err := t.w.Write([]byte(text)); err != nil {
+	if _, err := t.w.Write(raw); err != nil {
 		return errLeft
+	}
+	return nil
+}
+
+// flush sends what was written, unless writing it failed.
+func (t *stream) flush(err error) error {
+	if err != nil {
+		return err
 	}
 	if err := http.NewResponseController(t.w).Flush(); err != nil {
 		return errLeft

@@ -24,7 +24,7 @@ func (a *app) root() *cobra.Command {
 		a.workerIdentityCommand(), a.attachCommand(), a.sessionCommand(),
 		a.sendCommand(), a.doneCommand(), a.progressCommand(), a.askCommand(), a.replyCommand(), a.checkCommand(),
 		a.messageCommand(), a.questionCommand(), a.requestCommand(),
-		a.waveCommand(),
+		a.waveCommand(), a.watchCommand(), a.eventsCommand(),
 		a.peerCommand(), a.repoCommand(), a.worktreeCommand(), a.terminalCommand(),
 	)
 	completeBuiltin(root)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	waveDoc = `{"wave_id":"w1","run_id":"run_1","goal":"Port to v2","owner":"","status":"STATUS","ending":null,"iteration":1,` +
+	resultDoc = `{"wave_id":"w1","run_id":"run_1","goal":"Port to v2","owner":"","status":"STATUS","ending":null,"iteration":1,` +
 		`"policy":{"order":"dag","on_failure":"fail_fast","conflicts":"reject","concurrency":0,"timeout_secs":3600,"liveness_secs":90,"idle_secs":600,"retry":0,"max_iterations":3,"verify":"record","scope":"advisory","budget":{"cost_usd":0,"tokens":0},"mail":"final"},` +
 		`"metadata":null,"total":2,"elapsed_ms":0,"downtime_ms":0,"checkpoint_dir":null,"exhausted":false,"raise_reason":null,"usage":{"cost_usd":1.5,"tokens":9,"unmetered":1},"created_at":"t","started_at":null,"completed_at":null}`
 	waveTasksDoc = `[{"task_id":"a","hub_task_id":"task_1","goal":"g","status":"running","reason":null,"level":1,"sub":"","wave_index":0,"attempts":1,"dispatch_id":"dispatch_1","session_id":"w1--a","start":{"on":"windows","agent":"codex"},"dependencies":[],"started_at":null,"completed_at":null,"result":null,"result_data":null,"verify_result":null,"verified_by":null,"scope_violations":[],"usage":null,"waiting_for":null},` +
@@ -22,13 +22,13 @@ const (
 )
 
 func snapshotDoc(status string) string {
-	return `{"wave":` + strings.Replace(waveDoc, "STATUS", status, 1) + `,"tasks":` + waveTasksDoc +
+	return `{"wave":` + strings.Replace(resultDoc, "STATUS", status, 1) + `,"tasks":` + waveTasksDoc +
 		`,"summary":{"total":2,"by_status":{"pending":1,"running":1,"completed":0,"failed":0,"cancelled":0},"done":0,"merge_gate":"running","levels":[{"wave":1,"sub":"","status":"running","total":1,"completed":0}]},` +
 		`"residuals":[{"dispatch_id":"dispatch_9","task_id":"a","state":"stop_unknown","server":"windows"}],"mutation":` + mutationDoc + `}`
 }
 
 func createdDoc(status string) string {
-	return `{"wave":` + strings.Replace(waveDoc, "STATUS", status, 1) + `,"tasks":` + waveTasksDoc +
+	return `{"wave":` + strings.Replace(resultDoc, "STATUS", status, 1) + `,"tasks":` + waveTasksDoc +
 		`,"warnings":[{"code":"scope_undeclared","tasks":["a"],"detail":"D"}],"serialized":[{"path":"src/x","first":"a","second":"b","moved_to":"1b"}],"mutation":` + mutationDoc + `}`
 }
 
@@ -47,7 +47,7 @@ func waveHub(t *testing.T) *fakeHub {
 	}
 	h.on("POST /v1/waves/w1/tasks", 201, createdDoc("pending"))
 	h.on("PATCH /v1/waves/w1/tasks/b", 200, createdDoc("running"))
-	h.on("GET /v1/waves", 200, `{"waves":[`+strings.Replace(waveDoc, "STATUS", "failed", 1)+`],"next_cursor":"c2"}`)
+	h.on("GET /v1/waves", 200, `{"waves":[`+strings.Replace(resultDoc, "STATUS", "failed", 1)+`],"next_cursor":"c2"}`)
 	h.on("GET /v1/waves/w1/graph", 200, `{"wave_id":"w1","levels":[{"wave":1,"sub":"","tasks":["a"]}],"serialized":[],"edges":[]}`)
 	return h
 }

@@ -11,8 +11,8 @@ import (
 // age already, so that nothing depends on it but disk space.
 const sweepEvery = time.Hour
 
-// sweep drops old answers, and relay items that nobody will ask for again, until
-// ctx ends. A failure is logged and tried again.
+// sweep drops old answers, relay items that nobody will ask for again, and old
+// events, until ctx ends. A failure is logged and tried again.
 func (x *hubParts) sweep(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -30,6 +30,11 @@ func (x *hubParts) sweep(ctx context.Context) error {
 			x.log.Warn("dropping acknowledged relay items", "error", err)
 		} else if n > 0 {
 			x.log.Info("dropped acknowledged relay items", "items", n)
+		}
+		if n, err := x.waves.SweepEvents(ctx); err != nil && ctx.Err() == nil {
+			x.log.Warn("dropping old events", "error", err)
+		} else if n > 0 {
+			x.log.Info("dropped old events", "events", n)
 		}
 		select {
 		case <-ctx.Done():

@@ -208,7 +208,7 @@ func postQuestion(tx store.Tx, d hub.Dispatch, m hub.Message) error {
 // are kept: its owner may ask for them again.
 func postMail(tx store.Tx, d hub.Dispatch, m hub.Message) error {
 	if d.State.TakesMail() {
-		_, err := tx.Append(m)
+		_, err := takeIn(tx, d.Task, d.ID, m)
 		return err
 	}
 	kept, err := keepStale(tx, d.ID, m)

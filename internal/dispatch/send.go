@@ -298,7 +298,7 @@ func deliver(tx store.Tx, a hub.Attachment, m hub.Message, reserve int64) (Sent,
 	}
 	out := sentOf(m)
 	if a.Home == "" {
-		seq, err := tx.Append(m)
+		seq, err := takeIn(tx, a.Task, a.Dispatch, m)
 		out.Seq = seq
 		return out, err
 	}

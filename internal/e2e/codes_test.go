@@ -76,6 +76,7 @@ var elsewhere = map[string]string{
 	"peer_duplicate":           "relay.TestNewerProcessEndsTheOlder",
 	"worker_identity_changed":  "internal/work.TestACursorIsPinned",
 	"storage_full":             "internal/sqlite.TestFreeSpaceWatermark",
+	"cursor_expired":           "server.TestEventsExpire",
 }
 
 // TestEveryCodeIsProduced: each code of the catalogue that is not reserved for

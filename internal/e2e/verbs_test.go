@@ -18,7 +18,7 @@ var verbs = map[string][]string{
 	"task create": {}, "task list": {"x"}, "task show": {}, "task update": {}, "task cancel": {}, "worker start": {}, "worker list": {"x"}, "worker show": {},
 	"worker read": {}, "worker wait": {}, "worker stop": {}, "worker abandon": {}, "send": {}, "done": {}, "ask": {}, "check": {"x"}, "reply": {},
 	"message show": {}, "question list": {"x"}, "progress": {}, "config set": {"log_level"},
-	"request show": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
+	"request show": {}, "watch": {}, "events": {}, "wave watch": {}, "peer invite": {"x"}, "peer add": {"only-a-name"}, "peer list": {"x"}, "peer show": {},
 	"peer invite list": {"x"}, "peer invite revoke": {}, "peer rename": {"one"}, "peer set": {"one"}, "peer grant": {"one"}, "peer remove": {},
 	"peer ping": {}, "peer rotate": {"x"}, "peer reverse": {"x", "sideways"},
 	"repo add": {}, "repo list": {"x"}, "worktree list": {"x"}, "worktree create": {}, "worktree show": {}, "worktree remove": {},

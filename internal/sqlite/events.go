@@ -11,11 +11,17 @@ import (
 const (
 	eventCols = "at, run, wave, token, task, pos, total, type, data"
 
+	eventsOfWave = "wave = ? AND wave <> '' AND "
+	eventsOfRun  = "run = ? AND "
+
 	eventsQuery = `SELECT seq, ` + eventCols + ` FROM events WHERE `
-	eventRange  = `SELECT COALESCE((SELECT min(seq) FROM events), 0), COALESCE((SELECT max(seq) FROM events), 0)`
+	eventRange  = `SELECT events_swept, COALESCE((SELECT max(seq) FROM events), 0) FROM meta WHERE id = 1`
 	eventPlace  = `SELECT w.id, x.token, x.pos, w.total FROM wave_tasks x JOIN waves w ON w.uid = x.uid WHERE x.task = ?`
-	sweepEvents = `DELETE FROM events WHERE seq IN (SELECT e.seq FROM events e LEFT JOIN waves w ON w.id = e.wave
-		WHERE e.at < ? AND e.seq < (SELECT max(seq) FROM events) AND (w.id IS NULL OR w.status NOT IN ('pending', 'running')) ORDER BY e.seq LIMIT ?)`
+	oldEvents   = `SELECT e.seq FROM events e LEFT JOIN waves w ON w.id = e.wave
+		WHERE e.at < ? AND e.seq < (SELECT max(seq) FROM events) AND (w.id IS NULL OR w.status NOT IN ('pending', 'running')) ORDER BY e.at LIMIT ?`
+	sweptUpTo   = `SELECT COALESCE(max(seq), 0) FROM (` + oldEvents + `)`
+	noteSwept   = `UPDATE meta SET events_swept = ? WHERE id = 1 AND events_swept < ?`
+	sweepEvents = `DELETE FROM events WHERE seq IN (` + oldEvents + `)`
 )
 
 var insertEvent = insertInto("events", eventCols) + ` RETURNING seq`
@@ -35,18 +41,18 @@ func (q querier) Events(f store.EventFilter, after int64, limit int) ([]hub.Wave
 func eventsPage(f store.EventFilter) (query string, args []any) {
 	where := ""
 	if f.Wave != "" {
-		where, args = where+"wave = ? AND wave <> '' AND ", append(args, f.Wave)
+		where, args = where+eventsOfWave, append(args, f.Wave)
 	}
 	if f.Run != "" {
-		where, args = where+"run = ? AND ", append(args, f.Run)
+		where, args = where+eventsOfRun, append(args, f.Run)
 	}
 	return eventsQuery + where + `seq > ? ORDER BY seq LIMIT ?`, args
 }
 
 // EventRange implements store.EventReader.
-func (q querier) EventRange() (first, last int64, err error) {
-	_, err = must(q, func(s scanner, _ *struct{}) error { return s.Scan(&first, &last) }, nil, eventRange)
-	return first, last, wrap(err, "reading the range of events")
+func (q querier) EventRange() (gone, last int64, err error) {
+	_, err = must(q, func(s scanner, _ *struct{}) error { return s.Scan(&gone, &last) }, nil, eventRange)
+	return gone, last, wrap(err, "reading the range of events")
 }
 
 // AppendEvent implements store.Events.
@@ -76,6 +82,13 @@ func (tx *Tx) placed(e hub.WaveEvent) (hub.WaveEvent, error) {
 
 // SweepEvents implements store.Events.
 func (tx *Tx) SweepEvents(before hub.Micros, limit int) (int, error) {
+	gone, _, err := one(tx.querier, func(s scanner, seq *int64) error { return s.Scan(seq) }, sweptUpTo, before, limit)
+	if err != nil || gone == 0 {
+		return 0, wrap(err, "finding old events")
+	}
 	n, err := tx.exec(sweepEvents, before, limit)
+	if err == nil {
+		_, err = tx.exec(noteSwept, gone, gone)
+	}
 	return int(n), wrap(err, "dropping events")
 }

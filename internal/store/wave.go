@@ -71,9 +71,10 @@ type EventFilter struct {
 type EventReader interface {
 	// Events are those behind a sequence, in order, at most limit and 8 MiB.
 	Events(f EventFilter, after int64, limit int) ([]hub.WaveEvent, error)
-	// EventRange is the first sequence that is kept and the last that was given, 0
-	// for none: events between them may be of others.
-	EventRange() (first, last int64, err error)
+	// EventRange is the highest sequence that was ever dropped and the last that was
+	// given, 0 for none: behind gone every event is kept, before it those of waves
+	// that have not ended.
+	EventRange() (gone, last int64, err error)
 }
 
 // Events keeps the log of events.

@@ -46,38 +46,6 @@ func reach(f *fixture, first, last int64) {
 	})
 }
 
-func events(f *fixture) {
-	reach(f, 0, 0)
-	n := 0
-	var all []hub.WaveEvent
-	for i := range 6 {
-		e := filled[hub.WaveEvent](&n)
-		e.Run, e.Wave = hub.RunID([]string{"run", "run2"}[i%2]), hub.WaveID([]string{"w1", "w10", "w"}[i%3])
-		all = append(all, logged(f, e)...)
-	}
-	for i, e := range all {
-		if e.Seq <= 0 || i > 0 && e.Seq <= all[i-1].Seq {
-			f.Errorf("event %d has sequence %d", i, e.Seq)
-		}
-	}
-	for _, sig := range f.published() {
-		if sig.Topic != hub.TopicEvent || sig.Key == "" {
-			f.Errorf("signal %v", sig)
-		}
-	}
-	reach(f, all[0].Seq, all[5].Seq)
-	equal(f, all, read(f, store.EventFilter{}, 0, 10))
-	equal(f, all[2:4], read(f, store.EventFilter{}, all[1].Seq, 2))
-	equal(f, []hub.WaveEvent(nil), read(f, store.EventFilter{}, all[5].Seq, 10))
-	equal(f, []hub.WaveEvent{all[0], all[3]}, read(f, store.EventFilter{Wave: "w1"}, 0, 10))
-	equal(f, []hub.WaveEvent{all[1], all[3], all[5]}, read(f, store.EventFilter{Run: "run2"}, 0, 10))
-	equal(f, []hub.WaveEvent{all[3]}, read(f, store.EventFilter{Run: "run2", Wave: "w1"}, 0, 10))
-	bad := filled[hub.WaveEvent](&n)
-	bad.Data = json.RawMessage("{")
-	f.refused(hub.CodeInternal, func(tx store.Tx) error { _, err := tx.AppendEvent(bad); return err })
-	reach(f, all[0].Seq, all[5].Seq)
-}
-
 // eventPlaces: an event of a Task gets the place that its wave gives it; one of a
 // wave itself, or of a Task without one, has none.
 func eventPlaces(f *fixture) {
@@ -111,33 +79,4 @@ func eventBytes(f *fixture) {
 		f.Fatalf("a page of %d events", len(got))
 	}
 	equal(f, all, append(got, read(f, store.EventFilter{}, got[1].Seq, 10)...))
-}
-
-// sweptEvents: the oldest go first, the newest and those of waves that have not
-// ended stay.
-func sweptEvents(f *fixture) {
-	n := 0
-	over, running, pending := newWave(&n, 0).Wave, newWave(&n, 0).Wave, newWave(&n, 0).Wave
-	over.Status, running.Status, pending.Status = hub.WaveFailed, hub.WaveRunning, hub.WavePending
-	f.update(func(tx store.Tx) error { return first(tx.PutWave(over), tx.PutWave(running), tx.PutWave(pending)) })
-	var all []hub.WaveEvent
-	for _, id := range []hub.WaveID{over.ID, running.ID, "", pending.ID, over.ID, over.ID} {
-		all = append(all, logged(f, hub.WaveEvent{Run: "r", Wave: id, Index: -1, Type: hub.EventWarning, Data: json.RawMessage("{}")})...)
-	}
-	sweep := func(before hub.Micros, limit, want int) {
-		f.update(func(tx store.Tx) error { return same(f, want)(tx.SweepEvents(before, limit)) })
-	}
-	sweep(all[0].At, 10, 0)
-	equal(f, all, read(f, store.EventFilter{}, 0, 10))
-	later := all[5].At + 1
-	sweep(later, 1, 1)
-	equal(f, all[1:], read(f, store.EventFilter{}, 0, 10))
-	sweep(later, 10, 2)
-	kept := []hub.WaveEvent{all[1], all[3], all[5]}
-	equal(f, kept, read(f, store.EventFilter{}, 0, 10))
-	reach(f, all[1].Seq, all[5].Seq)
-	next := logged(f, hub.WaveEvent{Run: "r", Index: -1, Type: hub.EventWarning, Data: json.RawMessage("{}")})
-	if next[0].Seq <= all[5].Seq {
-		f.Errorf("a sequence was given again: %d", next[0].Seq)
-	}
 }

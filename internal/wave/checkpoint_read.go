@@ -21,7 +21,7 @@ type restored struct {
 	Entries   []hub.WaveEntry
 	Policy    hub.WavePolicy
 	Goal      string
-	Iteration int  // that the source was in, 0 if it had not begun or nothing says
+	Iteration int  // how many the source has come to the end of
 	Exhausted bool // the source had no iteration left
 	Done      map[string]evidence
 	Warnings  []hub.Finding
@@ -163,8 +163,8 @@ func (r *restored) readState(g graphFile, text string) error {
 	case s.Iteration < 0 || s.Iteration > hub.MaxIterations:
 		return unreadable(fieldState, "iteration_count must be 0 to %d", hub.MaxIterations)
 	}
-	r.Iteration = s.Iteration
-	if s.Status == hub.WaveRunning {
+	if r.Iteration = s.Iteration; s.Status == hub.WaveRunning { // it was cut, and goes on in the same iteration
+		r.Iteration = max(s.Iteration-1, 0)
 		r.warn(hub.WarnSourceRunning, nil, "state.json says that %s is running: it may still be, on the hub that wrote it", g.Wave)
 	} else if s.Graph != g.Graph {
 		r.warn(hub.WarnSourceRunning, nil, "state.json is of another state of %s than graph.json: the hub that wrote them was cut, or is still writing", g.Wave)

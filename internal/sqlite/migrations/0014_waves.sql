@@ -111,6 +111,9 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_wave ON events (wave, seq) WHERE wave <> '';
 CREATE INDEX events_run ON events (run, seq);
+CREATE INDEX events_at ON events (at);
+-- The highest sequence that was ever dropped.
+ALTER TABLE meta ADD COLUMN events_swept INTEGER NOT NULL DEFAULT 0;
 
 -- What a Dispatch used, as its settlement said: a JSON object, or nothing.
 ALTER TABLE dispatches ADD COLUMN usage BLOB;
