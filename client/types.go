@@ -126,6 +126,7 @@ type (
 	WaveGraph               = api.WaveGraph
 	WavePlan                = api.WavePlan
 	Wave                    = api.Wave
+	WaveEnding              = api.WaveEnding
 	WaveEvent               = api.WaveEvent
 	WaveLevel               = api.WaveLevel
 	WaveSnapshot            = api.WaveSnapshot

@@ -145,7 +145,7 @@ func TestLiveWindows(t *testing.T) {
 
 func hostileWave() *client.WaveSnapshot {
 	s := snapshotOf("\x1b]0;title\a\u202egoal\nsecond\r", madeTask(1, "", "t\x1b[2J", hub.WaveRunning, 1), madeTask(1, "", "u", hub.WaveFailed, 1), madeTask(1, "", "v", hub.WaveCompleted, 1))
-	s.Wave.WaveId, s.Wave.Ending.Reason = "w\x9b1", "\x00"
+	s.Wave.WaveId, s.Wave.Ending = "w\x9b1", &client.WaveEnding{As: "failed", Reason: "\x00"}
 	s.Tasks[0].Start, s.Tasks[1].Reason, s.Tasks[2].Result = &client.WaveStart{On: "\x07hub"}, new("\x1b[31m"), new("\u2066x\x7f")
 	return s
 }
@@ -251,7 +251,7 @@ func TestBrief(t *testing.T) {
 func TestLiveViewEndsWithTheWave(t *testing.T) {
 	final := sampleWave()
 	*(*string)(&final.Wave.Status) = string(hub.WaveFailed)
-	final.Wave.Ending.Reason = "task_failed"
+	final.Wave.Ending = &client.WaveEnding{As: "failed", Reason: "task_failed"}
 	for name, x := range map[string]struct {
 		err  error
 		want string

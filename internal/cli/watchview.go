@@ -101,7 +101,7 @@ func (m liveModel) summary(width int) []string {
 		head += fmt.Sprintf("  iteration %d", w.Iteration)
 	}
 	head += "  " + brief(m.elapsed())
-	if w.Ending.Reason != "" {
+	if w.Ending != nil {
 		head += "  (" + safetext.Line(w.Ending.Reason, textLimit) + ")"
 	}
 	if w.Goal != "" {

@@ -26,7 +26,7 @@ func TestProjectionIsReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Policy != x.wave.Policy || r.Goal != x.wave.Goal || r.Iteration != x.wave.Iteration || r.Exhausted != x.wave.Exhausted {
+		if r.Policy != x.wave.Policy || r.Goal != x.wave.Goal || r.Iteration != passes(x.wave) || r.Exhausted != x.wave.Exhausted {
 			t.Fatalf("restored %+v of %+v", r, x.wave)
 		}
 		var entries []hub.WaveEntry
@@ -48,6 +48,14 @@ func TestProjectionIsReadBack(t *testing.T) {
 
 // counted are the tasks of the levels that count, found out by leaving levels away
 // until nothing completed rests on something that is not.
+// passes is how many iterations a wave has come to the end of.
+func passes(w hub.Wave) int {
+	if w.Status == hub.WaveRunning {
+		return max(w.Iteration-1, 0)
+	}
+	return w.Iteration
+}
+
 func (x *checkpointWorld) counted() []string {
 	done := x.doneLevels()
 	level := map[string]int{}
