@@ -249,7 +249,7 @@ func TestCreateBeginsWithTheID(t *testing.T) {
 func TestRunCreatesSpawnsAndFollows(t *testing.T) {
 	h := waveHub(t)
 	h.on("POST /v1/waves", 201, createdDoc("running"))
-	h.on("GET /v1/waves/w1", 200, snapshotDoc("failed"))
+	serveLog(h, []string{"wave_started", "wave_failed"}, []string{"failed"})
 	tasks := h.file("tasks.json", "[]")
 	wavehub(t, "--run", "run_1", "wave", "run", tasks, "--exit-status").want(t, 1, "wave w1 runs")
 	if first := h.requests()[0]; first.route != "POST /v1/waves" || !strings.Contains(first.body, `"spawn":true`) || !strings.Contains(first.body, `"format":"auto"`) {
