@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -30,10 +31,10 @@ func TestFinalIsFinal(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(t, "n") {
 			e := drawEvent(t)
 			nd, changed, v := Apply(d, e)
-			if d.State.Final() && (changed || nd != d) {
+			if d.State.Final() && (changed || !reflect.DeepEqual(nd, d)) {
 				t.Fatalf("%s left by %s", d.State, e.Kind)
 			}
-			if changed == (nd == d) {
+			if changed == reflect.DeepEqual(nd, d) {
 				t.Fatalf("changed=%v but %+v → %+v", changed, d, nd)
 			}
 			if v == VerdictAccepted {
