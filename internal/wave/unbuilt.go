@@ -50,17 +50,6 @@ func (s *Service) Retry(context.Context, receipt.Request, hub.WaveID, RetryInput
 	return Created{}, errUnbuilt
 }
 
-// BuildPlan is built by the piece planner.
-func BuildPlan([]hub.WaveEntry, PlanOptions) hub.Plan { return hub.Plan{} }
-
-// PlanOptions say how to plan. Check is what is known of the world: findings and
-// warnings of placements, already made.
-type PlanOptions struct {
-	Order, Conflicts, Verify, Scope string
-	Check                           []hub.Finding
-	Unchecked                       []hub.Finding
-}
-
 // New makes a Service; it starts nothing.
 func New(c Config) *Service { return &Service{Config: c} }
 
