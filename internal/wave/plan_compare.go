@@ -147,7 +147,7 @@ func (c *comparison) writers(r int) ranks {
 	}
 	if c.p.serializes() {
 		g.unknown.into(c.who)
-		if c.p.entries[i].WriteScope == nil {
+		if c.p.entries[i].WriteScope == nil || c.how == byLabel && g.unknown.n > 0 {
 			g.everyone.into(c.who)
 		}
 	}
@@ -182,7 +182,7 @@ func (c *comparison) unrelated(r int, who ranks) ranks {
 	return who
 }
 
-// undeclared stands for the path of a task that declares no write scope.
+// undeclared stands for the path where one of two tasks declares no write scope.
 const undeclared = "(undeclared)"
 
 // writtenBy finds a path that both write, for each of others: of the first entry of
@@ -190,12 +190,10 @@ const undeclared = "(undeclared)"
 // the two as it was declared.
 func (c *comparison) writtenBy(r int, others []int32) []string {
 	paths := make([]string, len(others))
-	for k, o := range others {
-		if c.p.entries[c.at[r]].WriteScope == nil || c.p.entries[c.at[o]].WriteScope == nil {
-			paths[k] = undeclared
-		}
-	}
 	c.shared(&c.ground(c.at[r]).writes, c.writes[r], others, c.writes, paths)
+	for k := range paths {
+		paths[k] = cmp.Or(paths[k], undeclared)
+	}
 	return paths
 }
 
