@@ -36,7 +36,7 @@ func (g git) Free(ctx context.Context, n work.NewWorktree) error {
 }
 
 func (git) Check(name, base string) error {
-	if err := worktree.CheckName(name); err != nil {
+	if err := hub.CheckWorktreeName(name); err != nil {
 		return err
 	}
 	if base == "" {

@@ -28,18 +28,32 @@ func CleanScope(entries []string) ([]string, error) {
 			return nil, err
 		}
 		size += len(entry)
-		path, err := CleanPath("write_scope", entry)
+		path, err := cleanScopePath("write_scope", entry)
 		if err != nil {
 			return nil, err
-		}
-		if strings.Count(path, "/") >= maxScopeSegments {
-			return nil, Invalid("write_scope", "%.64q… has more than %d parts", path, maxScopeSegments)
 		}
 		if !slices.Contains(out, path) {
 			out = append(out, path)
 		}
 	}
 	return out, nil
+}
+
+// CheckScopePath refuses one path of a scope as CleanScope does.
+func CheckScopePath(field, entry string) error {
+	if err := CheckText(field, entry, MaxScopeBytes); err != nil {
+		return err
+	}
+	_, err := cleanScopePath(field, entry)
+	return err
+}
+
+func cleanScopePath(field, entry string) (string, error) {
+	path, err := CleanPath(field, entry)
+	if err == nil && strings.Count(path, "/") >= maxScopeSegments {
+		err = Invalid(field, "%.64q… has more than %d parts", path, maxScopeSegments)
+	}
+	return path, err
 }
 
 // CleanPath is a path within a worktree in its one form: slashes, no empty and

@@ -105,6 +105,9 @@ func (l *loop) starting(r hub.WaveRow) (func(context.Context) error, error) {
 		Agent: r.Entry.Start.Agent, Setup: r.Entry.Start.Setup, Terminal: hub.TerminalID(r.Entry.Start.Terminal),
 		DisplayName: r.Entry.Token, LivenessSecs: l.wave.Policy.LivenessSecs, Session: session, Wave: ref,
 	}
+	if spec.New() && spec.Name == "" {
+		spec.Name = worktreeName(l.wave.ID, r.Entry.Token)
+	}
 	in := work.StartInput{Task: r.Task, On: on, Spec: spec, RetryOf: behind, Quiet: quiet, NoWait: true}
 	return func(ctx context.Context) error {
 		if err := l.s.goOn(ctx, &in, r); err != nil {
@@ -259,9 +262,9 @@ func worker(e hub.WaveEntry) string {
 	return e.Start.Agent + "@" + e.Start.On
 }
 
-// WorktreeName is the name of the new worktree of a task that does not say one: of
+// worktreeName is the name of the new worktree of a task that does not say one: of
 // the wave and the task, in the letters that such names have.
-func WorktreeName(w hub.WaveID, token string) string {
+func worktreeName(w hub.WaveID, token string) string {
 	plain := slug(string(w) + "-" + token)
 	if plain == strings.ToLower(string(w)+"-"+token) && len(plain) <= maxWorktreeName {
 		return plain

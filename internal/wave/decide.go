@@ -109,6 +109,7 @@ type step struct {
 	eff    []standing
 	failed bool // a task has failed
 	levels levels
+	clear  []bool // by ordering edges
 }
 
 // levels follows a walk in line: dead says that a level before the present one has

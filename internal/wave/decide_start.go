@@ -31,6 +31,7 @@ func (s *step) start() {
 	room := s.slots()
 	flying := s.flyingTo()
 	barrier := s.barrier()
+	s.clear = s.clearings()
 	for _, i := range s.shape.inLine {
 		st := s.eff[i]
 		if st.status != hub.WavePending && !st.due && !st.pooled {
@@ -124,13 +125,27 @@ func (s *step) before(i int) string {
 			return waitDependency
 		}
 	}
-	for _, j := range s.shape.before[i] {
-		t := &s.tasks[j]
-		if !s.eff[j].status.Final() || t.EndedAs == "" || begun(t.WaveRow) && !t.Dispatch.State.Final() {
-			return waitOrdering
-		}
+	if !s.clear[i] {
+		return waitOrdering
 	}
 	return ""
+}
+
+// clearings finds the tasks whose ordering edges are satisfied: what comes before
+// has ended, its worker is proven gone, and it was clear itself. One that ended
+// without being started passes on what it waited for, since edges that others imply
+// are not kept.
+func (s *step) clearings() []bool {
+	clear := make([]bool, len(s.tasks))
+	for _, i := range s.shape.inLine {
+		clear[i] = true
+		for _, j := range s.shape.before[i] {
+			t := &s.tasks[j]
+			gone := !begun(t.WaveRow) || t.Dispatch.State.Final()
+			clear[i] = clear[i] && clear[j] && gone && t.EndedAs != "" && s.eff[j].status.Final()
+		}
+	}
+	return clear
 }
 
 // barrier is, under that order, what holds each task back that is not of the first

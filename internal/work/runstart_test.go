@@ -9,7 +9,6 @@ import (
 	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/store"
 	"github.com/wavehub/wavehub/internal/work"
-	"github.com/wavehub/wavehub/internal/worktree"
 )
 
 func (m *machine) newRun() hub.RunID {
@@ -147,7 +146,7 @@ func TestNamesAreMadeOfTitles(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", title, err)
 		}
-		if got := out.Defaults[0]; got != (hub.Default{Field: "name", Value: want, Source: "title"}) || worktree.CheckName(got.Value) != nil {
+		if got := out.Defaults[0]; got != (hub.Default{Field: "name", Value: want, Source: "title"}) || hub.CheckWorktreeName(got.Value) != nil {
 			t.Errorf("%q: %+v, want %q", title, got, want)
 		}
 	}

@@ -106,7 +106,7 @@ func (s CreateSpec) check() error {
 	if s.Repo.Kind != KindGit {
 		return hub.Invalid("worktree", "%s is a plain folder; only a git repository can have a new worktree", s.Repo.Path)
 	}
-	if err := CheckName(s.Name); err != nil {
+	if err := hub.CheckWorktreeName(s.Name); err != nil {
 		return err
 	}
 	if err := checkRef("branch", s.Branch); err != nil {

@@ -101,7 +101,7 @@ func refused(path string, cause error) error {
 func oddOnWindows(path string) bool {
 	rest := path[len(filepath.VolumeName(path)):]
 	for _, part := range strings.FieldsFunc(rest, func(r rune) bool { return r == '/' || r == '\\' }) {
-		if strings.Contains(part, ":") || deviceName(part) {
+		if strings.Contains(part, ":") || hub.DeviceName(part) {
 			return true
 		}
 	}

@@ -12,14 +12,14 @@ import (
 
 func TestCheckName(t *testing.T) {
 	for _, name := range []string{"a", "vet", "0", "a.b-c_d", "console", "com", "com10", "lpt", "nulls", "git", strings.Repeat("a", 63)} {
-		if err := CheckName(name); err != nil {
+		if err := hub.CheckWorktreeName(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	bad := []string{"", "A", "Vet", ".a", "-a", "_a", "a/b", `a\b`, "a b", "a\n", "a\x00", "ä", "a..b", "a.", "x.git", "x.lock",
 		"con", "nul.txt", "com1", "lpt9.log", "aux", "prn", "a:b", "..", "~", strings.Repeat("a", 64)}
 	for _, name := range bad {
-		wantCode(t, CheckName(name), hub.CodeInvalidArgument)
+		wantCode(t, hub.CheckWorktreeName(name), hub.CodeInvalidArgument)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestNamesRefsAndPaths(t *testing.T) {
 		{`\\server\share`, false, false, false}, {"//server/share", false, false, false}, {`\\?\C:\x`, false, false, false}, {`\\.\nul`, false, false, false},
 		{root, false, false, true},
 	} {
-		if got := CheckName(c.text) == nil; got != c.name {
+		if got := hub.CheckWorktreeName(c.text) == nil; got != c.name {
 			t.Errorf("%q as a name: %v", c.text, got)
 		}
 		if got := CheckRef(c.text) == nil; got != c.ref {

@@ -62,7 +62,7 @@ func (g *Git) dropBranch(ctx context.Context, at record, branch, tip string, kee
 // removeFolder deletes the folder of a worktree below root. What is no folder is
 // deleted itself, never what it leads to.
 func removeFolder(root string, repo hub.RepoID, name string) error {
-	if err := CheckName(name); err != nil {
+	if err := hub.CheckWorktreeName(name); err != nil {
 		return err
 	}
 	if !hub.ValidID(hub.PrefixRepo, string(repo)) {
