@@ -144,7 +144,7 @@ func drawWave(t *rapid.T) []hub.WaveEntry {
 	total := rapid.IntRange(0, 14).Draw(t, "total")
 	entries := make([]hub.WaveEntry, total)
 	for i := range entries {
-		e := entry(fmt.Sprint("t", i), nil, []string{})
+		e := declared(fmt.Sprint("t", i), nil, []string{})
 		for range rapid.IntRange(0, 2).Draw(t, "deps") {
 			if i > 0 {
 				e.Dependencies = append(e.Dependencies, fmt.Sprint("t", rapid.IntRange(0, i-1).Draw(t, "dep")))
@@ -279,7 +279,7 @@ func TestPlanCoarser(t *testing.T) {
 		b := planBounds
 		b.full, b.work, b.orders = -1, int64(rapid.IntRange(0, 60).Draw(t, "work")), rapid.IntRange(0, 6).Draw(t, "orders")
 		p := buildPlan(m.entries, m.o, b)
-		if slices.Contains(codes(p.Warnings), hub.WarnUnchecked) {
+		if slices.Contains(codesIn(p.Warnings), hub.WarnUnchecked) {
 			coarser++
 		}
 		found := pairs(p, hub.FindScopeConflict, hub.WarnScopeOverlap, m.at)

@@ -11,12 +11,12 @@ import (
 )
 
 // entry is a task that is right but for what a test says; a nil scope is unknown.
-func entry(token string, deps, writes []string) hub.WaveEntry {
+func declared(token string, deps, writes []string) hub.WaveEntry {
 	return hub.WaveEntry{Token: token, Goal: "do it", Worker: "w-1", Dependencies: deps, WriteScope: writes}
 }
 
 // codes are the codes of findings with their tasks, as "code a,b".
-func codes(fs []hub.Finding) []string {
+func codesIn(fs []hub.Finding) []string {
 	out := []string{}
 	for _, f := range fs {
 		out = append(out, strings.TrimSpace(f.Code+" "+strings.Join(f.Tasks, ",")))
@@ -25,7 +25,7 @@ func codes(fs []hub.Finding) []string {
 }
 
 // shape is the levels of a plan, as "2a: C, D".
-func shape(p hub.Plan) []string {
+func shapeIn(p hub.Plan) []string {
 	var out []string
 	for _, l := range p.Levels {
 		out = append(out, fmt.Sprintf("%d%s: %s", l.Wave, l.Sub, strings.Join(l.Tasks, ", ")))
@@ -45,9 +45,9 @@ func TestPlan_LevelsOfDocument004(t *testing.T) {
 	none := []string{}
 	for _, conflicts := range []string{hub.ConflictsReject, hub.ConflictsSerialize, hub.ConflictsAllow} {
 		p := BuildPlan([]hub.WaveEntry{
-			entry("A", nil, none), entry("B", nil, none), entry("C", []string{"A", "B"}, none), entry("D", []string{"B"}, none), entry("E", []string{"C", "D"}, none),
+			declared("A", nil, none), declared("B", nil, none), declared("C", []string{"A", "B"}, none), declared("D", []string{"B"}, none), declared("E", []string{"C", "D"}, none),
 		}, PlanOptions{Conflicts: conflicts})
-		wantLines(t, conflicts, shape(p), []string{"1: A, B", "2: C, D", "3: E"})
+		wantLines(t, conflicts, shapeIn(p), []string{"1: A, B", "2: C, D", "3: E"})
 		if want := []hub.Place{{Level: 1}, {Level: 1}, {Level: 2}, {Level: 2}, {Level: 3}}; !p.Valid || !slices.Equal(p.Places, want) || len(p.Orders) > 0 {
 			t.Errorf("%s: %+v", conflicts, p)
 		}
@@ -57,13 +57,13 @@ func TestPlan_LevelsOfDocument004(t *testing.T) {
 // TestPlan_SerializesAsDocument004 is its second example, word for word.
 func TestPlan_SerializesAsDocument004(t *testing.T) {
 	entries := []hub.WaveEntry{
-		entry("A", nil, []string{}), entry("B", nil, []string{}),
-		entry("C", []string{"A", "B"}, []string{"src/auth/login.ts", "src/auth/types.ts"}), entry("D", []string{"B"}, []string{"src/db/migrations.ts"}),
-		entry("E", []string{"A"}, []string{"src/auth/login.ts", "src/ui/login.tsx"}),
+		declared("A", nil, []string{}), declared("B", nil, []string{}),
+		declared("C", []string{"A", "B"}, []string{"src/auth/login.ts", "src/auth/types.ts"}), declared("D", []string{"B"}, []string{"src/db/migrations.ts"}),
+		declared("E", []string{"A"}, []string{"src/auth/login.ts", "src/ui/login.tsx"}),
 	}
 	for _, order := range []string{hub.OrderDAG, hub.OrderBarrier} {
 		p := BuildPlan(entries, PlanOptions{Order: order, Conflicts: hub.ConflictsSerialize})
-		wantLines(t, order, shape(p), []string{"1: A, B", "2a: C, D", "2b: E"})
+		wantLines(t, order, shapeIn(p), []string{"1: A, B", "2a: C, D", "2b: E"})
 		if want := []hub.Serialized{{Path: "src/auth/login.ts", First: "C", Second: "E", MovedTo: "2b"}}; !slices.Equal(p.Serialized, want) {
 			t.Errorf("%s: serialized %+v", order, p.Serialized)
 		}
@@ -72,12 +72,12 @@ func TestPlan_SerializesAsDocument004(t *testing.T) {
 		}
 	}
 	p := BuildPlan(entries, PlanOptions{Conflicts: hub.ConflictsReject})
-	wantLines(t, "reject", codes(p.Findings), []string{"scope_conflict C,E"})
+	wantLines(t, "reject", codesIn(p.Findings), []string{"scope_conflict C,E"})
 	if p.Valid || p.Places != nil || p.Orders != nil || !strings.Contains(p.Findings[0].Detail, "src/auth/login.ts") {
 		t.Errorf("%+v", p)
 	}
 	p = BuildPlan(entries, PlanOptions{Conflicts: hub.ConflictsAllow})
-	wantLines(t, "allow", codes(p.Warnings), []string{"scope_overlap C,E"})
+	wantLines(t, "allow", codesIn(p.Warnings), []string{"scope_overlap C,E"})
 	if !p.Valid {
 		t.Errorf("%+v", p.Findings)
 	}
@@ -86,12 +86,12 @@ func TestPlan_SerializesAsDocument004(t *testing.T) {
 // All that is wrong is said at once, in declared order and then by code.
 func TestPlan_FindsAllAtOnce(t *testing.T) {
 	entries := []hub.WaveEntry{
-		entry("a.b", nil, []string{}),
-		entry("dup", nil, []string{"docs"}),
-		entry("dup", nil, []string{"docs"}),
-		entry("lost", []string{"ghost", "root", "root"}, []string{"src/a"}),
-		entry("x", []string{"y"}, []string{}), entry("y", []string{"x"}, []string{}),
-		entry("out", nil, []string{"../up", "/abs", "", "src/A/b"}),
+		declared("a.b", nil, []string{}),
+		declared("dup", nil, []string{"docs"}),
+		declared("dup", nil, []string{"docs"}),
+		declared("lost", []string{"ghost", "root", "root"}, []string{"src/a"}),
+		declared("x", []string{"y"}, []string{}), declared("y", []string{"x"}, []string{}),
+		declared("out", nil, []string{"../up", "/abs", "", "src/A/b"}),
 		{Token: "nowhere", Goal: "g", WriteScope: []string{}, TimeoutSecs: -1},
 		{Token: "root", Goal: " ", Worker: "w-1", Start: &hub.WaveStart{Agent: "sh"}, WriteScope: []string{}, VerifyCmd: "true"},
 	}
@@ -103,7 +103,7 @@ func TestPlan_FindsAllAtOnce(t *testing.T) {
 		Check:     []hub.Finding{{Code: hub.FindRepoNotFound, Tasks: []string{"lost"}, Detail: "d"}, {Code: hub.FindKeyUnknown, Detail: "d", Line: 3}},
 		Unchecked: []hub.Finding{{Code: hub.WarnUnchecked, Tasks: []string{"x"}}},
 	})
-	wantLines(t, "findings", codes(p.Findings), []string{
+	wantLines(t, "findings", codesIn(p.Findings), []string{
 		"token_invalid a.b", "task_duplicate dup", "dependency_unknown lost", "repo_not_found lost", "scope_conflict lost,out",
 		"dependency_cycle x,y", "scope_invalid out", "scope_invalid out", "scope_invalid out", "placement_invalid nowhere", "timeout_invalid nowhere",
 		"verify_command_missing nowhere", "placement_invalid root", "value_invalid root", "key_unknown",
@@ -117,7 +117,7 @@ func TestPlan_FindsAllAtOnce(t *testing.T) {
 	if !strings.Contains(p.Findings[1].Detail, "the tasks 2, 3") {
 		t.Error(p.Findings[1].Detail)
 	}
-	wantLines(t, "warnings", codes(p.Warnings), []string{"self_graded a.b,dup,dup,lost,x,y,out", "unchecked x"})
+	wantLines(t, "warnings", codesIn(p.Warnings), []string{"self_graded a.b,dup,dup,lost,x,y,out", "unchecked x"})
 }
 
 func TestPlan_Placement(t *testing.T) {
@@ -149,7 +149,7 @@ func TestPlan_Placement(t *testing.T) {
 		"a bad name":           {start(hub.WaveStart{Agent: "sh", Worktree: hub.WorktreeNewTopLevel, Name: "con"}), false},
 	} {
 		p := BuildPlan([]hub.WaveEntry{c.e}, PlanOptions{})
-		if p.Valid != c.fits || !c.fits && !slices.Equal(codes(p.Findings), []string{"placement_invalid t"}) {
+		if p.Valid != c.fits || !c.fits && !slices.Equal(codesIn(p.Findings), []string{"placement_invalid t"}) {
 			t.Errorf("%s: %v", name, p.Findings)
 		}
 	}
@@ -174,17 +174,17 @@ func TestPlan_WordsOfATask(t *testing.T) {
 		"large":         {func(e *hub.WaveEntry) { e.WriteScope = []string{strings.Repeat("a", hub.MaxScopeBytes), "b"} }, "scope_invalid t"},
 		"none":          {func(e *hub.WaveEntry) { e.Token = "" }, "token_invalid"},
 	} {
-		e := entry("t", nil, []string{})
+		e := declared("t", nil, []string{})
 		c.change(&e)
-		wantLines(t, name, codes(BuildPlan([]hub.WaveEntry{e}, PlanOptions{}).Findings), []string{c.want})
+		wantLines(t, name, codesIn(BuildPlan([]hub.WaveEntry{e}, PlanOptions{}).Findings), []string{c.want})
 	}
-	wide := entry("t", nil, []string{})
+	wide := declared("t", nil, []string{})
 	entries := []hub.WaveEntry{}
 	for i := range hub.MaxDependencies + 1 {
-		entries = append(entries, entry(fmt.Sprint("d", i), nil, []string{}))
+		entries = append(entries, declared(fmt.Sprint("d", i), nil, []string{}))
 		wide.Dependencies = append(wide.Dependencies, entries[i].Token)
 	}
-	wantLines(t, "many dependencies", codes(BuildPlan(append(entries, wide), PlanOptions{}).Findings), []string{"value_invalid t"})
+	wantLines(t, "many dependencies", codesIn(BuildPlan(append(entries, wide), PlanOptions{}).Findings), []string{"value_invalid t"})
 }
 
 // What is not known is told apart from nothing, and each thing counts once.
@@ -224,45 +224,45 @@ func TestPlan_OfNothing(t *testing.T) {
 
 func TestPlan_Undeclared(t *testing.T) {
 	entries := []hub.WaveEntry{
-		entry("a", nil, []string{"x"}), entry("b", nil, nil), entry("c", nil, []string{"y"}), entry("d", nil, []string{}), entry("other", nil, []string{"x"}), entry("e", nil, nil),
+		declared("a", nil, []string{"x"}), declared("b", nil, nil), declared("c", nil, []string{"y"}), declared("d", nil, []string{}), declared("other", nil, []string{"x"}), declared("e", nil, nil),
 	}
 	entries[4].Workspace = "elsewhere"
 	p := BuildPlan(entries, PlanOptions{Conflicts: hub.ConflictsSerialize})
-	wantLines(t, "serialize", shape(p), []string{"1a: a, c, d, other", "1b: b", "1c: e"})
+	wantLines(t, "serialize", shapeIn(p), []string{"1a: a, c, d, other", "1b: b", "1c: e"})
 	if len(p.Warnings) > 0 || p.Serialized[0] != (hub.Serialized{Path: undeclared, First: "a", Second: "b", MovedTo: "1b"}) || len(p.Serialized) != 7 {
 		t.Errorf("%+v", p)
 	}
 	for _, conflicts := range []string{"", hub.ConflictsReject, hub.ConflictsAllow} {
 		p = BuildPlan(entries, PlanOptions{Conflicts: conflicts})
-		wantLines(t, conflicts, codes(p.Warnings), []string{"scope_undeclared b,e"})
+		wantLines(t, conflicts, codesIn(p.Warnings), []string{"scope_undeclared b,e"})
 	}
 	p = BuildPlan(entries, PlanOptions{Conflicts: hub.ConflictsSerialize, Scope: hub.ScopeEnforce})
-	wantLines(t, "enforce", codes(p.Warnings), []string{"scope_undeclared b,d,e"})
+	wantLines(t, "enforce", codesIn(p.Warnings), []string{"scope_undeclared b,d,e"})
 }
 
 func TestPlan_OrdersAcrossLevels(t *testing.T) {
 	entries := []hub.WaveEntry{
-		entry("late", []string{"root"}, []string{"src/a"}), entry("root", nil, []string{"src"}), entry("free", nil, []string{"SRC/*"}), entry("reads", nil, []string{}),
+		declared("late", []string{"root"}, []string{"src/a"}), declared("root", nil, []string{"src"}), declared("free", nil, []string{"SRC/*"}), declared("reads", nil, []string{}),
 	}
 	entries[3].ReadScope = []string{`src\a\b`}
 	p := BuildPlan(entries, PlanOptions{Conflicts: hub.ConflictsSerialize})
-	wantLines(t, "dag", shape(p), []string{"1a: root, reads", "1b: free", "2: late"})
+	wantLines(t, "dag", shapeIn(p), []string{"1a: root, reads", "1b: free", "2: late"})
 	if want := []hub.Serialized{{Path: "SRC/*", First: "root", Second: "free", MovedTo: "1b"}, {Path: "src/a", First: "free", Second: "late", MovedTo: "2"}}; !slices.Equal(p.Serialized, want) {
 		t.Errorf("%+v", p.Serialized)
 	}
-	wantLines(t, "reads", codes(p.Warnings), []string{"read_overlap late,reads", "read_overlap root,reads", "read_overlap free,reads"})
+	wantLines(t, "reads", codesIn(p.Warnings), []string{"read_overlap late,reads", "read_overlap root,reads", "read_overlap free,reads"})
 	if d := p.Warnings[0].Detail; !strings.HasPrefix(d, "reads reads src/a/b, which late writes") {
 		t.Error(d)
 	}
 	p = BuildPlan(entries, PlanOptions{Conflicts: hub.ConflictsSerialize, Order: hub.OrderBarrier})
-	wantLines(t, "barrier", codes(p.Warnings), []string{"read_overlap root,reads", "read_overlap free,reads"})
+	wantLines(t, "barrier", codesIn(p.Warnings), []string{"read_overlap root,reads", "read_overlap free,reads"})
 	if len(p.Orders) != 1 {
 		t.Errorf("%+v", p.Orders)
 	}
 }
 
 func TestPlan_Cycles(t *testing.T) {
-	e := func(token string, deps ...string) hub.WaveEntry { return entry(token, deps, []string{"same"}) }
+	e := func(token string, deps ...string) hub.WaveEntry { return declared(token, deps, []string{"same"}) }
 	p := BuildPlan([]hub.WaveEntry{
 		e("self", "self"), e("a", "b"), e("b", "a", "c"), e("c", "a"), e("p", "q"), e("q", "r"), e("r", "p"), e("behind", "a"), e("fine"),
 	}, PlanOptions{})
@@ -274,7 +274,7 @@ func TestPlan_Cycles(t *testing.T) {
 		details = append(details, strings.TrimSuffix(f.Detail, ": each depends on the next"))
 	}
 	wantLines(t, "cycles", details, []string{"self → self", "a → b → a", "a → b → c → a", "p → q → r → p"})
-	wantLines(t, "levels", shape(p), []string{"1: fine"})
+	wantLines(t, "levels", shapeIn(p), []string{"1: fine"})
 }
 
 func TestPlan_CyclesAreBounded(t *testing.T) {
@@ -285,11 +285,11 @@ func TestPlan_CyclesAreBounded(t *testing.T) {
 	}
 	const n = 20_000
 	for i := range n {
-		long = append(long, entry(fmt.Sprint("t", i), []string{fmt.Sprint("t", (i+1)%n)}, []string{}))
-		many = append(many, entry(fmt.Sprint("t", i), []string{fmt.Sprint("t", i^1)}, []string{}))
+		long = append(long, declared(fmt.Sprint("t", i), []string{fmt.Sprint("t", (i+1)%n)}, []string{}))
+		many = append(many, declared(fmt.Sprint("t", i), []string{fmt.Sprint("t", i^1)}, []string{}))
 	}
 	for _, token := range all {
-		dense = append(dense, entry(token, all, []string{}))
+		dense = append(dense, declared(token, all, []string{}))
 	}
 	p := BuildPlan(long, PlanOptions{})
 	if len(p.Findings) != 1 || len(p.Findings[0].Tasks) != maxCycleShown || !strings.Contains(p.Findings[0].Detail, "… 19936 more …") {
@@ -306,7 +306,7 @@ func TestPlan_CyclesAreBounded(t *testing.T) {
 func TestPlan_FindingsAreBounded(t *testing.T) {
 	var entries []hub.WaveEntry
 	for i := range 3000 {
-		entries = append(entries, entry(fmt.Sprint("t", i), nil, []string{"."}))
+		entries = append(entries, declared(fmt.Sprint("t", i), nil, []string{"."}))
 	}
 	p := BuildPlan(entries, PlanOptions{Verify: hub.VerifyRequired})
 	if n := len(p.Findings); n != 2*planBounds.findings+2 || p.Findings[n-1].Detail != "2000 more of these are not listed" ||
