@@ -196,8 +196,8 @@ func TestWaveWatchResumes(t *testing.T) {
 
 func TestWaveWatchTimesOut(t *testing.T) {
 	serveLog(newHub(t), []string{"wave_started"}, []string{"running"})
-	runWaveWatch(t, t.Context(), nil, "w1", "--timeout", "300ms").want(t, 0, printed(1, "wave_started"), "the wave goes on")
-	runWaveWatch(t, t.Context(), nil, "w1", "--timeout", "300ms", "--exit-status").want(t, 7, "the wave goes on")
+	runWaveWatch(t, t.Context(), nil, "w1", "--timeout", "1s").want(t, 0, printed(1, "wave_started"), "the wave goes on")
+	runWaveWatch(t, t.Context(), nil, "w1", "--timeout", "1s", "--exit-status").want(t, 7, "the wave goes on")
 }
 
 // full refuses to be written to.
@@ -220,8 +220,8 @@ func TestWatchAndEvents(t *testing.T) {
 		{[]string{"events", "--all"}, "all=true&follow=false"},
 		{[]string{"events", "--wave", "w1", "--cursor", "0"}, "wave=w1&cursor=0&follow=false"},
 		{[]string{"events", "--run", "run_01j8zq4h5n6p7r8s9t0v1w2x3y"}, "run=run_01j8zq4h5n6p7r8s9t0v1w2x3y&follow=false"},
-		{[]string{"watch", "--wave", "w1", "--timeout", "300ms"}, "wave=w1"},
-		{[]string{"events", "--all", "--follow", "--timeout", "300ms"}, "all=true"},
+		{[]string{"watch", "--wave", "w1", "--timeout", "1s"}, "wave=w1"},
+		{[]string{"events", "--all", "--follow", "--timeout", "1s"}, "all=true"},
 	} {
 		r := wavehub(t, x.args...)
 		if r.code != 0 || r.out != printed(1, "wave_started", "milestone") || r.errout != "" || h.last().query != x.query {
@@ -229,13 +229,18 @@ func TestWatchAndEvents(t *testing.T) {
 		}
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
-	go func() {
-		_, grown := l.behind(0)
-		l.add("warning")
-		<-grown
-		interrupt()
-	}()
-	wavehubIn(t, ctx, "", "watch", "--all").want(t, 130)
+	out := &reader{seen: func(line string) {
+		if strings.Contains(line, "milestone") {
+			l.add("warning")
+		}
+		if strings.Contains(line, "warning") {
+			interrupt()
+		}
+	}}
+	code := Main(ctx, BuildInfo{}, []string{"watch", "--all"}, strings.NewReader(""), out, io.Discard)
+	if want := printed(1, "wave_started", "milestone", "warning"); code != 130 || out.String() != want {
+		t.Errorf("exit %d\n%s", code, out.String())
+	}
 	asked := len(h.requests())
 	for _, args := range [][]string{
 		{"watch"}, {"events"}, {"watch", "--wave", "w1", "--all"}, {"events", "--wave", "w1", "--run", "run_1"}, {"watch", "--wave", ""},

@@ -74,6 +74,7 @@ func (a *app) screen() []tea.ProgramOption {
 
 // leaveSummary leaves the last state of the wave on the terminal.
 func (a *app) leaveSummary(m liveModel) {
+	m.colour = false // whoever prints after the view may not have colours
 	width, _ := m.size()
 	_, _ = fmt.Fprintln(a.stdout, strings.Join(m.summary(width), "\n")) // nobody could be told
 }
