@@ -102,3 +102,32 @@ func commandLines(text string) (lines []string) {
 	}
 	return lines
 }
+
+// The plan that the README shows is that of the file which it names.
+func TestReadme_ShowsThePlanOfItsExample(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, ok := strings.Cut(string(raw), "    $ wavehub wave plan deploy/waves/auth.json --conflicts serialize\n")
+	shown, _, ok2 := strings.Cut(shown, "\n`tasks.json`")
+	if !ok || !ok2 {
+		t.Fatal("the README shows no plan")
+	}
+	h := StartHub(t, "mac")
+	for _, name := range []string{"anna", "bert", "carl"} {
+		if r := h.CLI("worker-identity", "register", name); r.Code != 0 {
+			t.Fatal(r.Stderr)
+		}
+	}
+	var want strings.Builder
+	for line := range strings.Lines(shown) {
+		want.WriteString(strings.TrimPrefix(line, "    "))
+	}
+	file, err := filepath.Abs(filepath.Join("..", "..", "deploy", "waves", "auth.json"))
+	must(t, err)
+	got := h.CLI("wave", "plan", file, "--conflicts", "serialize").Stdout
+	if strings.TrimSpace(got) != strings.TrimSpace(want.String()) {
+		t.Errorf("the README shows\n%s\nthe plan is\n%s", want.String(), got)
+	}
+}
