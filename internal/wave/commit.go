@@ -59,8 +59,14 @@ func (l *loop) change(tx store.Tx, w hub.Wave, c change) error {
 	if err != nil || !ok || !same(r, was) {
 		return err
 	}
+	return l.s.apply(tx, w, r, c)
+}
+
+// apply writes a change of a task down: the end of its worker, of its Task, and what
+// the log says of it.
+func (s *Service) apply(tx store.Tx, w hub.Wave, r hub.WaveRow, c change) error {
 	if c.fence {
-		if err := l.s.fence(tx, w, r); err != nil {
+		if err := s.fence(tx, w, r); err != nil {
 			return err
 		}
 	}
@@ -76,7 +82,7 @@ func (l *loop) change(tx store.Tx, w hub.Wave, c change) error {
 	if err := tx.SaveWaveProgress(r.WaveTask); err != nil {
 		return err
 	}
-	return l.log(tx, w, r, c.events)
+	return logTask(tx, w, r, c.events)
 }
 
 // same reports whether a task is as it was when it was decided on.
@@ -87,8 +93,8 @@ func same(a, b hub.WaveRow) bool {
 	return a.Dispatch == nil || a.Dispatch.ID == b.Dispatch.ID && a.Dispatch.Version == b.Dispatch.Version
 }
 
-// log appends events of a task. The warning of an idle worker is mail too.
-func (l *loop) log(tx store.Tx, w hub.Wave, r hub.WaveRow, es []event) error {
+// logTask appends events of a task. The warning of an idle worker is mail too.
+func logTask(tx store.Tx, w hub.Wave, r hub.WaveRow, es []event) error {
 	for _, e := range es {
 		if err := appendTo(tx, w, r.WaveTask, e.kind, e.data); err != nil {
 			return err

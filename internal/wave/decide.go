@@ -29,7 +29,7 @@ type view struct {
 // task is a task of the wave as it is now.
 type task struct {
 	hub.WaveRow
-	failures int
+	tries
 	lost     bool     // its owner says so over a live link
 	idle     bool     // no output and no report for longer than the policy's time
 	flying   bool     // a start is on its way
@@ -154,8 +154,7 @@ func opened(w hub.Wave, i int, r hub.WaveRow) change {
 	c := change{index: i}
 	switch {
 	case r.State == hub.TaskCompleted:
-		p = r.WaveProgress
-		p.Iteration = pass(w)
+		p = kept(w, r)
 	case r.Dispatch != nil && !r.Dispatch.State.Final():
 		p.Base = r.Dispatch.RetryOf
 	case r.Dispatch != nil:
@@ -170,15 +169,23 @@ func opened(w hub.Wave, i int, r hub.WaveRow) change {
 	return c
 }
 
+// kept is a completed task in a later iteration. One that came to another end in
+// its own, and was completed by somebody since, comes to this one now.
+func kept(w hub.Wave, r hub.WaveRow) hub.WaveProgress {
+	p := r.WaveProgress
+	if p.EndedAs != hub.WaveCompleted {
+		p.EndedAs, p.EndedReason, p.CompletedAt = "", "", 0
+	}
+	p.Iteration = pass(w)
+	return p
+}
+
 // judge computes where the tasks stand by what is committed.
 func (s *step) judge() {
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		s.eff[i] = standingOf(s.wave, t.WaveRow, t.failures)
-		if s.eff[i].status == hub.WavePending && t.refused != "" && s.wave.Ending == nil {
-			s.eff[i] = standing{status: hub.WaveFailed, reason: string(t.refused)}
-		}
-		if s.eff[i].due && t.refused != "" && s.wave.Ending == nil {
+		if t.refused != "" && s.wave.Ending == nil && s.eff[i].toStart() {
 			s.eff[i] = standing{status: hub.WaveFailed, reason: string(t.refused)}
 		}
 		s.overdue(i)
@@ -258,24 +265,23 @@ func (s *step) settle(i int) {
 	}
 }
 
-// correct mends the record of a task that has ended: it completed before its fence,
-// or its worker is proven gone, so that its Task can have its end.
+// correct mends the record of a task that has ended: its worker is proven gone, so
+// that its Task can have its end.
 func (s *step) correct(c *change, t *task) bool {
-	switch {
-	case t.State == hub.TaskCompleted && t.EndedAs != hub.WaveCompleted:
-		s.conclude(c, t, standing{status: hub.WaveCompleted})
-		return true
-	case t.State == hub.TaskBlocked && t.Dispatch != nil && t.Dispatch.State.Final():
-		c.set = taskState(t.EndedAs)
-		return true
+	if t.State != hub.TaskBlocked || t.Dispatch == nil || !t.Dispatch.State.Final() {
+		return false
 	}
-	return false
+	c.set = taskState(t.EndedAs)
+	return true
 }
 
 // note writes down that a Dispatch has begun, and when it was seen ready.
 func (s *step) note(c *change, t *task) {
 	if !begun(t.WaveRow) {
 		return
+	}
+	for k, d := range t.missed {
+		c.events = append(c.events, event{hub.EventTaskDispatched, dispatched{worker(t.Entry), d.ID, d.Server.Name, t.Attempts - len(t.missed) + k}})
 	}
 	if d := t.Dispatch; t.Noted != d.ID {
 		c.progress.Noted, c.progress.ReadyMS = d.ID, 0
@@ -300,7 +306,10 @@ func (s *step) doom(i int) {
 		return
 	}
 	if e := s.ends(); e != nil {
-		*st = standing{status: hub.WaveCancelled, reason: e.Reason}
+		t := &s.tasks[i]
+		if *st = (standing{status: hub.WaveCancelled, reason: e.Reason}); begun(t.WaveRow) && t.State == hub.TaskFailed && !poolClosed(*t.Dispatch) {
+			*st = standing{status: hub.WaveFailed, reason: t.Dispatch.Reason} // its retry does not come any more
+		}
 		return
 	}
 	if st.status == hub.WavePending && s.blocked(i) {

@@ -33,7 +33,7 @@ func (s *step) start() {
 	barrier := s.barrier()
 	for _, i := range s.shape.inLine {
 		st := s.eff[i]
-		if st.status != hub.WavePending && !st.due && !st.pooled {
+		if !st.toStart() {
 			if st.held {
 				s.waits[i] = waitOperator
 			}
