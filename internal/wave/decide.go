@@ -2,6 +2,7 @@ package wave
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -30,12 +31,12 @@ type view struct {
 type task struct {
 	hub.WaveRow
 	tries
-	lost     bool     // its owner says so over a live link
-	idle     bool     // no output and no report for longer than the policy's time
-	flying   bool     // a start is on its way
-	asking   bool     // a start whose outcome is unknown is being repeated
-	refused  hub.Code // why its start can never be
-	hold     hold     // its own start is tried again later
+	lost    bool     // its owner says so over a live link
+	idle    bool     // no output and no report for longer than the policy's time
+	flying  bool     // a start is on its way
+	asking  bool     // a start whose outcome is unknown is being repeated
+	refused hub.Code // why its start can never be
+	hold    hold     // its own start is tried again later
 }
 
 // hold is a refusal that may pass: for what it waits, and until when.
@@ -47,6 +48,7 @@ type hold struct {
 // decision is what should be done, and is not yet.
 type decision struct {
 	ending  *hub.WaveEnding // to be committed with the changes
+	causes  []int           // the tasks whose failure it is for
 	changes []change
 	final   hub.WaveStatus // the wave has come to its end
 	starts  []int
@@ -58,9 +60,30 @@ type decision struct {
 // commits reports whether there is something to be written down.
 func (d *decision) commits() bool { return d.ending != nil || len(d.changes) > 0 || d.final != "" }
 
-// change is one task's part of a transaction.
+// holding is what of a decision is still to be written down: the changes of tasks
+// that are as they were; the ending if one of its causes is; and what follows, from
+// that or from the ends of others, only if these hold.
+func (d *decision) holding(same func(i int) bool) (ending *hub.WaveEnding, out []change) {
+	for _, c := range d.changes {
+		if same(c.index) {
+			out = append(out, c)
+		}
+	}
+	holds := len(out) == len(d.changes)
+	if d.ending != nil {
+		holds = d.causes == nil || slices.ContainsFunc(d.causes, same)
+	}
+	if holds {
+		return d.ending, out
+	}
+	return nil, slices.DeleteFunc(out, func(c change) bool { return c.follows })
+}
+
+// change is one task's part of a transaction. One that follows is the end of a task
+// by the ends of others, or of its wave.
 type change struct {
 	index    int
+	follows  bool
 	progress hub.WaveProgress
 	events   []event
 	set      hub.TaskState // its Task's, "" for none
@@ -107,7 +130,7 @@ type step struct {
 	*view
 	decision
 	eff    []standing
-	failed bool // a task has failed
+	failed []int // tasks
 	levels levels
 }
 
@@ -189,7 +212,9 @@ func (s *step) judge() {
 			s.eff[i] = standing{status: hub.WaveFailed, reason: string(t.refused)}
 		}
 		s.overdue(i)
-		s.failed = s.failed || s.eff[i].status == hub.WaveFailed
+		if s.eff[i].status == hub.WaveFailed {
+			s.failed = append(s.failed, i)
+		}
 	}
 }
 
@@ -222,8 +247,8 @@ func (s *step) end() {
 	}
 	p := s.wave.Policy
 	switch {
-	case s.failed && p.OnFailure == hub.FailFast:
-		s.ending = &hub.WaveEnding{As: hub.WaveFailed, Reason: hub.EndTaskFailed}
+	case len(s.failed) > 0 && p.OnFailure == hub.FailFast:
+		s.ending, s.causes = &hub.WaveEnding{As: hub.WaveFailed, Reason: hub.EndTaskFailed}, s.failed
 	case s.expired(time.Duration(p.TimeoutSecs) * time.Second):
 		s.ending = &hub.WaveEnding{As: hub.WaveFailed, Reason: hub.EndTimeout}
 	case s.spent.over(p.Budget):
@@ -256,7 +281,9 @@ func (s *step) settle(i int) {
 		return
 	}
 	s.note(&c, t)
+	before := s.eff[i]
 	s.doom(i)
+	c.follows = s.eff[i] != before
 	if st := s.eff[i]; st.status.Final() {
 		s.conclude(&c, t, st)
 	}

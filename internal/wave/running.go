@@ -63,7 +63,7 @@ func (s *Service) setStatus(tx store.Tx, w hub.Wave, r hub.WaveRow, in TaskUpdat
 // loop may not have opened the task yet in an iteration that has just begun.
 func setBy(w hub.Wave, t task, st standing) change {
 	if t.Iteration != pass(w) {
-		t.WaveProgress = opened(w, 0, t.WaveRow).progress
+		t.WaveProgress, t.tries = opened(w, 0, t.WaveRow).progress, tries{}
 	}
 	c, s := change{progress: t.WaveProgress}, step{view: &view{wave: w}}
 	s.note(&c, &t)
