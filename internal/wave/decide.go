@@ -328,20 +328,25 @@ func (s *step) note(c *change, t *task) {
 
 // doom ends what the wave's ending, or an end before it, leaves no way to go on.
 func (s *step) doom(i int) {
-	st := &s.eff[i]
+	st := s.eff[i]
 	if st.status.Final() {
 		return
 	}
 	if e := s.ends(); e != nil {
-		t := &s.tasks[i]
-		if *st = (standing{status: hub.WaveCancelled, reason: e.Reason}); begun(t.WaveRow) && t.State == hub.TaskFailed && !poolClosed(*t.Dispatch) {
-			*st = standing{status: hub.WaveFailed, reason: t.Dispatch.Reason} // its retry does not come any more
-		}
-		return
+		s.eff[i] = s.cut(i, e.Reason)
+	} else if st.toStart() && s.blocked(i) {
+		s.eff[i] = standing{status: hub.WaveCancelled, reason: hub.EndBlocked}
 	}
-	if st.status == hub.WavePending && s.blocked(i) {
-		*st = standing{status: hub.WaveCancelled, reason: hub.EndBlocked}
+}
+
+// cut is the end of a task in a wave that is ended: it has failed if its last attempt
+// did, for which no retry comes any more.
+func (s *step) cut(i int, reason string) standing {
+	t := &s.tasks[i]
+	if begun(t.WaveRow) && t.State == hub.TaskFailed && !poolClosed(*t.Dispatch) {
+		return standing{status: hub.WaveFailed, reason: t.Dispatch.Reason}
 	}
+	return standing{status: hub.WaveCancelled, reason: reason}
 }
 
 // blocked reports whether a task waits for what will not complete.

@@ -67,7 +67,7 @@ func (w *world) beganByRight(i int) {
 	last := tries[len(tries)-1]
 	opened := w.tasks[i].openedByPerson(last)
 	switch {
-	case opened:
+	case opened, poolClosed(last.Dispatch):
 	case last.State != hub.Failed:
 		w.t.Fatalf("task %d is retried behind a Dispatch that is %s", i, last.State)
 	case failed > w.wave.Policy.Retry:
