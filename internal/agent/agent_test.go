@@ -119,3 +119,14 @@ func TestAgentsAreNotInherited(t *testing.T) {
 		}
 	}
 }
+
+// TestPreambleOfAWave: the wave is named, and what the Task depends on comes behind
+// its text.
+func TestPreambleOfAWave(t *testing.T) {
+	b := hub.NewBackground([]hub.Dependency{{Task: "task_00", Token: "T001", Title: "the schema", Result: "Two tables.", Hub: "mac", Worktree: "wt_1"}}, 1)
+	in := PreambleInput{Worktree: "/w", Task: "task_01", Dispatch: "dispatch_02", Bin: "/b/wavehub", Spec: "Do it.", Wave: &hub.WaveRef{Wave: "w1", Token: "T002"}, Background: b}
+	golden(t, "preamble_wave.golden", Preamble(in))
+	if got := AttachedPreamble("task_01", "dispatch_02", hub.Checks{}, in.Wave); !strings.Contains(got, "Dispatch:  dispatch_02\nWave:      w1, its task T002\n\nReport") {
+		t.Errorf("an attached worker is told\n%s", got)
+	}
+}

@@ -214,3 +214,32 @@ func TestScripts(t *testing.T) {
 		t.Error("cmd is offered where there is none")
 	}
 }
+
+// TestScriptsAreTheTaskAlone: what a Task depends on never gets into a script; its
+// file is named to each launcher.
+func TestScriptsAreTheTaskAlone(t *testing.T) {
+	programs(t, "sh", "claude")
+	table := mustTable(t, nil)
+	in := Input{Spec: "echo 1\n", Preamble: "You are.\necho 1\nWhat this task depends on\n", PromptDir: t.TempDir(), Background: []byte(`{"dependencies":[]}`),
+		Env: map[string]string{"WAVEHUB_BIN": "/b"}}
+	for _, name := range []string{"sh", "claude"} {
+		l := mustLookup(t, table, name)
+		plan, err := l.Plan(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := filepath.Join(in.PromptDir, "dependencies.json")
+		i := slices.IndexFunc(plan.Files, func(f File) bool { return f.Path == want })
+		if i < 0 || !bytes.Equal(plan.Files[i].Data, in.Background) || plan.Files[i].Mode != 0o600 || plan.Env[hub.EnvDependencies] != want {
+			t.Errorf("%s gets %+v, %v", name, plan.Files, plan.Env)
+		}
+		script := slices.ContainsFunc(plan.Files, func(f File) bool { return string(f.Data) == in.Spec })
+		if script != (name == "sh") {
+			t.Errorf("%s: the script is the Task's text: %v", name, script)
+		}
+	}
+	in.Background = nil
+	if plan, err := mustLookup(t, table, "sh").Plan(in); err != nil || len(plan.Files) != 1 || plan.Env[hub.EnvDependencies] != "" {
+		t.Errorf("without dependencies: %+v, %v", plan, err)
+	}
+}

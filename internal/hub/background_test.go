@@ -24,7 +24,7 @@ func golden(t *testing.T, name, got string) {
 		}
 	}
 	want, err := os.ReadFile(path)
-	if err != nil || got != string(want) {
+	if err != nil || got != strings.ReplaceAll(string(want), "\r\n", "\n") {
 		t.Errorf("%s: %v; it is\n%s", name, err, got)
 	}
 }

@@ -39,5 +39,7 @@
 //	Item        one entry of a relay queue: a sequence never changes its content
 //	Receipt     the record of one request: at most one effect per request id
 //	Effect      something outside the store that a request made or reused
+//	Background  what a worker is told of the Tasks that its own depends on
+//	Usage       what a Dispatch took in money and tokens, in all and as far as known
 //	Residual    a resource that outlived the request or the Dispatch
 package hub

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -530,12 +531,23 @@ func ownersReceipt(got, begun hub.Receipt, d hub.Dispatch) hub.Receipt {
 	got.Server, got.Worker = d.Server, begun.Worker
 	got.Effects, got.Residuals = onServer(got.Effects, d.Server.Name), onServer(got.Residuals, d.Server.Name)
 	got.Defaults = chosen(begun.Defaults, got.Defaults)
-	got.Warnings = append([]string{}, got.Warnings...)
+	got.Warnings = warnedOf(begun.Warnings, got.Warnings)
 	got.NextCommands = [][]string{}
 	if got.State != hub.StartReady {
 		got.NextCommands = inspectCommands(d.ID)
 	}
 	return got
+}
+
+// warnedOf are the home's warnings and those of the owner, each once.
+func warnedOf(home, owner []string) []string {
+	out := append([]string{}, home...)
+	for _, w := range owner {
+		if !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 func onServer(rs []hub.Resource, name string) []hub.Resource {
