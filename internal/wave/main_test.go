@@ -11,9 +11,9 @@ import (
 // -rapid.checks of one's own wins.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	checks := map[string]string{"medium": "2000", "full": "50000"}[os.Getenv("WAVEHUB_TEST_SCALE")]
+	checks := map[string]string{"medium": "20000", "full": "500000"}[os.Getenv("WAVEHUB_TEST_SCALE")]
 	if checks == "" {
-		checks = "300"
+		checks = "3000"
 	}
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
