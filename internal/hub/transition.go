@@ -91,7 +91,7 @@ func Apply(d Dispatch, e Event) (Dispatch, bool, Verdict) {
 	if !ok {
 		return d, false, verdictOfUnchanged(d, e)
 	}
-	d.State, d.Reason = to, reasonFor(to, e)
+	d.State, d.Reason = to, reasonFor(d.State, to, e)
 	if to.Final() {
 		d = settled(d, e)
 	}
@@ -140,8 +140,12 @@ func outcomeOf(s DispatchState) Outcome {
 	return OutcomeFailed
 }
 
-func reasonFor(to DispatchState, e Event) string {
+// reasonFor is why a Dispatch comes to its next state. A fenced one was stopped: that
+// its worker says so too is the proof, and not the cause.
+func reasonFor(from, to DispatchState, e Event) string {
 	switch {
+	case from.Fenced() && e.Kind == EvReport:
+		return ""
 	case e.Kind == EvExit && to == Failed:
 		return ReasonExitedWithoutReport
 	case e.Kind == EvReport && e.Outcome == OutcomeCancelled:

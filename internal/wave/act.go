@@ -36,6 +36,7 @@ func (l *loop) act(d decision) {
 	}
 	for _, i := range d.starts {
 		t := &l.tasks[i]
+		task := t.Task
 		call, err := l.starting(t.WaveRow)
 		if err != nil {
 			l.s.Log.Error("preparing a start", "wave", l.id, "task", t.Entry.Token, "error", err)
@@ -43,7 +44,7 @@ func (l *loop) act(d decision) {
 		}
 		t.flying = l.s.Config.Spawn(func(ctx context.Context) {
 			err := call(ctx)
-			l.poke(func() { l.came = append(l.came, landed{i, err}); l.dirty[t.Task] = struct{}{} })
+			l.poke(func() { l.came = append(l.came, landed{i, err}); l.dirty[task] = struct{}{} })
 		})
 	}
 }
@@ -84,36 +85,36 @@ func (l *loop) stop(i int) {
 // starting is the call that starts a task: worker start, or dispatch to an attached
 // worker, under an id that follows from what the task is behind.
 func (l *loop) starting(r hub.WaveRow) (func(context.Context) error, error) {
-	behind := latestID(r)
+	w, behind := l.wave, latestID(r)
 	on, worker := r.Entry.Target()
-	quiet := l.wave.Policy.Mail != hub.MailAll
-	ref := &hub.WaveRef{Wave: l.wave.ID, Token: r.Entry.Token}
-	session := hub.WaveSession(l.wave.ID, r.Entry.Token)
+	quiet := w.Policy.Mail != hub.MailAll
+	ref := &hub.WaveRef{Wave: w.ID, Token: r.Entry.Token}
+	session := hub.WaveSession(w.ID, r.Entry.Token)
 	if r.Entry.Start == nil {
 		in := work.DispatchInput{
 			Task: r.Task, To: "worker:" + r.Entry.Worker, RetryOf: behind, Quiet: quiet, NoWait: true, Session: session,
-			LivenessSecs: l.wave.Policy.LivenessSecs, Wave: ref,
+			LivenessSecs: w.Policy.LivenessSecs, Wave: ref, Admit: admitting(w, r.Task),
 		}
 		if worker == "" {
 			return nil, errors.New("a task without a worker was stored")
 		}
-		q, err := request(l.wave.UID, pass(l.wave), r.Entry.Token, "start", behind, in)
+		q, err := request(w.UID, pass(w), r.Entry.Token, "start", behind, in)
 		return func(ctx context.Context) error { return started(l.s.Work.Dispatch(ctx, q, in)) }, err
 	}
 	spec := hub.StartSpec{
 		Worktree: r.Entry.Start.Worktree, Repo: r.Entry.Start.Repo, Name: r.Entry.Start.Name, Base: r.Entry.Start.Base, Parent: r.Entry.Start.Parent,
 		Agent: r.Entry.Start.Agent, Setup: r.Entry.Start.Setup, Terminal: hub.TerminalID(r.Entry.Start.Terminal),
-		DisplayName: r.Entry.Token, LivenessSecs: l.wave.Policy.LivenessSecs, Session: session, Wave: ref,
+		DisplayName: r.Entry.Token, LivenessSecs: w.Policy.LivenessSecs, Session: session, Wave: ref,
 	}
 	if spec.New() && spec.Name == "" {
-		spec.Name = worktreeName(l.wave.ID, r.Entry.Token)
+		spec.Name = worktreeName(w.ID, r.Entry.Token)
 	}
-	in := work.StartInput{Task: r.Task, On: on, Spec: spec, RetryOf: behind, Quiet: quiet, NoWait: true}
+	in := work.StartInput{Task: r.Task, On: on, Spec: spec, RetryOf: behind, Quiet: quiet, NoWait: true, Admit: admitting(w, r.Task)}
 	return func(ctx context.Context) error {
 		if err := l.s.goOn(ctx, &in, r); err != nil {
 			return err
 		}
-		q, err := request(l.wave.UID, pass(l.wave), r.Entry.Token, "start", behind, in)
+		q, err := request(w.UID, pass(w), r.Entry.Token, "start", behind, in)
 		if err != nil {
 			return err
 		}
@@ -122,6 +123,28 @@ func (l *loop) starting(r hub.WaveRow) (func(context.Context) error, error) {
 }
 
 func started(_ hub.Receipt, err error) error { return err }
+
+// admitting refuses, in the transaction that would begin a start, what its wave has
+// no use for any more: it was decided on before the wave or the task was ended.
+func admitting(decided hub.Wave, id hub.TaskID) func(store.Tx) error {
+	return func(tx store.Tx) error {
+		w, err := tx.Wave(decided.ID)
+		if err != nil {
+			return err
+		}
+		r, ok, err := tx.WaveRow(id)
+		if err == nil && (!ok || !admits(decided, w, r)) {
+			err = hub.Errorf(hub.CodeTaskNotStartable, "%s is not to be started in the wave %s any more", id, w.ID)
+		}
+		return err
+	}
+}
+
+// admits reports whether a start that was decided on is wanted by the wave as it is.
+func admits(decided, w hub.Wave, r hub.WaveRow) bool {
+	return w.UID == decided.UID && w.Status == hub.WaveRunning && w.Ending == nil && w.Iteration == decided.Iteration &&
+		r.Iteration == w.Iteration && r.EndedAs == ""
+}
 
 // goOn places a new attempt in the worktree that an attempt before it made: a second
 // one of the same name is never made.

@@ -103,11 +103,11 @@ func (c *checkpoint) counted(d hub.DispatchID) bool { _, ok := c.failures[d]; re
 
 func (c *checkpoint) count(rx store.DispatchReader, rows []hub.WaveRow) error {
 	for _, r := range rows {
-		n, err := failuresSince(rx, r)
+		tried, err := triesOf(rx, r)
 		if err != nil {
 			return err
 		}
-		c.failures[r.Dispatch.ID] = n
+		c.failures[r.Dispatch.ID] = tried.failures
 	}
 	return nil
 }
@@ -120,24 +120,5 @@ func (c *checkpoint) failed(r hub.WaveRow) int {
 	return c.failures[r.Dispatch.ID]
 }
 
-// countedAtOnce bounds one reading of the store; attemptsRead how many attempts of an
-// iteration are counted: far more than retries there are.
-const (
-	countedAtOnce = 500
-	attemptsRead  = 50
-)
-
-// failuresSince counts the attempts at a task that failed since its Base.
-func failuresSince(rx store.DispatchReader, r hub.WaveRow) (int, error) {
-	ds, _, err := rx.DispatchList(store.DispatchFilter{Task: r.Task}, store.Page{Limit: attemptsRead})
-	failures := 0
-	for _, d := range ds {
-		if d.ID == r.Base {
-			break
-		}
-		if d.State == hub.Failed && !poolClosed(d) {
-			failures++
-		}
-	}
-	return failures, err
-}
+// countedAtOnce bounds one reading of the store.
+const countedAtOnce = 500

@@ -23,20 +23,19 @@ func (l *loop) commit(ctx context.Context, d decision) error {
 			return err
 		}
 		w.ElapsedMS, w.DowntimeMS, w.Clock = stamped.ElapsedMS, stamped.DowntimeMS, stamped.Clock
-		for _, c := range d.changes {
-			if err := l.change(tx, w, c); err != nil {
-				return err
-			}
+		ending, err := l.write(tx, w, d)
+		if err != nil {
+			return err
 		}
-		if d.ending != nil {
-			if err := l.beginEnd(tx, &w, *d.ending); err != nil {
+		if ending != nil {
+			if err := l.beginEnd(tx, &w, *ending); err != nil {
 				return err
 			}
 		}
 		if d.final != "" {
 			return l.finalize(tx, w, d.final)
 		}
-		if d.ending == nil && !l.clock.due() {
+		if ending == nil && !l.clock.due() {
 			return nil
 		}
 		return tx.SaveWave(w)
@@ -52,15 +51,28 @@ func (l *loop) commit(ctx context.Context, d decision) error {
 	return err
 }
 
-// change writes down what was decided of one task, if it still is as it was then.
-func (l *loop) change(tx store.Tx, w hub.Wave, c change) error {
-	was := l.tasks[c.index].WaveRow
-	r, ok, err := tx.WaveRow(was.Task)
-	if err != nil || !ok || !same(r, was) {
-		return err
+// write writes the changes down that still hold, and returns the ending if it does.
+func (l *loop) write(tx store.Tx, w hub.Wave, d decision) (*hub.WaveEnding, error) {
+	rows := make(map[int]hub.WaveRow, len(d.changes))
+	var failed error
+	ending, changes := d.holding(func(i int) bool {
+		r, ok, err := tx.WaveRow(l.tasks[i].Task)
+		rows[i], failed = r, errors.Join(failed, err)
+		return ok && err == nil && same(r, l.tasks[i].WaveRow)
+	})
+	for _, c := range changes {
+		if failed == nil {
+			failed = l.s.apply(tx, w, rows[c.index], c)
+		}
 	}
+	return ending, failed
+}
+
+// apply writes a change of a task down: the end of its worker, of its Task, and what
+// the log says of it.
+func (s *Service) apply(tx store.Tx, w hub.Wave, r hub.WaveRow, c change) error {
 	if c.fence {
-		if err := l.s.fence(tx, w, r); err != nil {
+		if err := s.fence(tx, w, r); err != nil {
 			return err
 		}
 	}
@@ -76,7 +88,7 @@ func (l *loop) change(tx store.Tx, w hub.Wave, c change) error {
 	if err := tx.SaveWaveProgress(r.WaveTask); err != nil {
 		return err
 	}
-	return l.log(tx, w, r, c.events)
+	return logTask(tx, w, r, c.events)
 }
 
 // same reports whether a task is as it was when it was decided on.
@@ -87,8 +99,8 @@ func same(a, b hub.WaveRow) bool {
 	return a.Dispatch == nil || a.Dispatch.ID == b.Dispatch.ID && a.Dispatch.Version == b.Dispatch.Version
 }
 
-// log appends events of a task. The warning of an idle worker is mail too.
-func (l *loop) log(tx store.Tx, w hub.Wave, r hub.WaveRow, es []event) error {
+// logTask appends events of a task. The warning of an idle worker is mail too.
+func logTask(tx store.Tx, w hub.Wave, r hub.WaveRow, es []event) error {
 	for _, e := range es {
 		if err := appendTo(tx, w, r.WaveTask, e.kind, e.data); err != nil {
 			return err

@@ -2,6 +2,7 @@ package wave
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -29,13 +30,13 @@ type view struct {
 // task is a task of the wave as it is now.
 type task struct {
 	hub.WaveRow
-	failures int
-	lost     bool     // its owner says so over a live link
-	idle     bool     // no output and no report for longer than the policy's time
-	flying   bool     // a start is on its way
-	asking   bool     // a start whose outcome is unknown is being repeated
-	refused  hub.Code // why its start can never be
-	hold     hold     // its own start is tried again later
+	tries
+	lost    bool     // its owner says so over a live link
+	idle    bool     // no output and no report for longer than the policy's time
+	flying  bool     // a start is on its way
+	asking  bool     // a start whose outcome is unknown is being repeated
+	refused hub.Code // why its start can never be
+	hold    hold     // its own start is tried again later
 }
 
 // hold is a refusal that may pass: for what it waits, and until when.
@@ -47,6 +48,7 @@ type hold struct {
 // decision is what should be done, and is not yet.
 type decision struct {
 	ending  *hub.WaveEnding // to be committed with the changes
+	causes  []int           // the tasks whose failure it is for
 	changes []change
 	final   hub.WaveStatus // the wave has come to its end
 	starts  []int
@@ -58,9 +60,30 @@ type decision struct {
 // commits reports whether there is something to be written down.
 func (d *decision) commits() bool { return d.ending != nil || len(d.changes) > 0 || d.final != "" }
 
-// change is one task's part of a transaction.
+// holding is what of a decision is still to be written down: the changes of tasks
+// that are as they were; the ending if one of its causes is; and what follows, from
+// that or from the ends of others, only if these hold.
+func (d *decision) holding(same func(i int) bool) (ending *hub.WaveEnding, out []change) {
+	for _, c := range d.changes {
+		if same(c.index) {
+			out = append(out, c)
+		}
+	}
+	holds := len(out) == len(d.changes)
+	if d.ending != nil {
+		holds = d.causes == nil || slices.ContainsFunc(d.causes, same)
+	}
+	if holds {
+		return d.ending, out
+	}
+	return nil, slices.DeleteFunc(out, func(c change) bool { return c.follows })
+}
+
+// change is one task's part of a transaction. One that follows is the end of a task
+// by the ends of others, or of its wave.
 type change struct {
 	index    int
+	follows  bool
 	progress hub.WaveProgress
 	events   []event
 	set      hub.TaskState // its Task's, "" for none
@@ -107,7 +130,7 @@ type step struct {
 	*view
 	decision
 	eff    []standing
-	failed bool // a task has failed
+	failed []int // tasks
 	levels levels
 	clear  []bool // by ordering edges
 }
@@ -155,8 +178,7 @@ func opened(w hub.Wave, i int, r hub.WaveRow) change {
 	c := change{index: i}
 	switch {
 	case r.State == hub.TaskCompleted:
-		p = r.WaveProgress
-		p.Iteration = pass(w)
+		p = kept(w, r)
 	case r.Dispatch != nil && !r.Dispatch.State.Final():
 		p.Base = r.Dispatch.RetryOf
 	case r.Dispatch != nil:
@@ -171,19 +193,29 @@ func opened(w hub.Wave, i int, r hub.WaveRow) change {
 	return c
 }
 
+// kept is a completed task in a later iteration. One that came to another end in
+// its own, and was completed by somebody since, comes to this one now.
+func kept(w hub.Wave, r hub.WaveRow) hub.WaveProgress {
+	p := r.WaveProgress
+	if p.EndedAs != hub.WaveCompleted {
+		p.EndedAs, p.EndedReason, p.CompletedAt = "", "", 0
+	}
+	p.Iteration = pass(w)
+	return p
+}
+
 // judge computes where the tasks stand by what is committed.
 func (s *step) judge() {
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		s.eff[i] = standingOf(s.wave, t.WaveRow, t.failures)
-		if s.eff[i].status == hub.WavePending && t.refused != "" && s.wave.Ending == nil {
-			s.eff[i] = standing{status: hub.WaveFailed, reason: string(t.refused)}
-		}
-		if s.eff[i].due && t.refused != "" && s.wave.Ending == nil {
+		if t.refused != "" && s.wave.Ending == nil && s.eff[i].toStart() {
 			s.eff[i] = standing{status: hub.WaveFailed, reason: string(t.refused)}
 		}
 		s.overdue(i)
-		s.failed = s.failed || s.eff[i].status == hub.WaveFailed
+		if s.eff[i].status == hub.WaveFailed {
+			s.failed = append(s.failed, i)
+		}
 	}
 }
 
@@ -216,8 +248,8 @@ func (s *step) end() {
 	}
 	p := s.wave.Policy
 	switch {
-	case s.failed && p.OnFailure == hub.FailFast:
-		s.ending = &hub.WaveEnding{As: hub.WaveFailed, Reason: hub.EndTaskFailed}
+	case len(s.failed) > 0 && p.OnFailure == hub.FailFast:
+		s.ending, s.causes = &hub.WaveEnding{As: hub.WaveFailed, Reason: hub.EndTaskFailed}, s.failed
 	case s.expired(time.Duration(p.TimeoutSecs) * time.Second):
 		s.ending = &hub.WaveEnding{As: hub.WaveFailed, Reason: hub.EndTimeout}
 	case s.spent.over(p.Budget):
@@ -250,7 +282,9 @@ func (s *step) settle(i int) {
 		return
 	}
 	s.note(&c, t)
+	before := s.eff[i]
 	s.doom(i)
+	c.follows = s.eff[i] != before
 	if st := s.eff[i]; st.status.Final() {
 		s.conclude(&c, t, st)
 	}
@@ -259,24 +293,23 @@ func (s *step) settle(i int) {
 	}
 }
 
-// correct mends the record of a task that has ended: it completed before its fence,
-// or its worker is proven gone, so that its Task can have its end.
+// correct mends the record of a task that has ended: its worker is proven gone, so
+// that its Task can have its end.
 func (s *step) correct(c *change, t *task) bool {
-	switch {
-	case t.State == hub.TaskCompleted && t.EndedAs != hub.WaveCompleted:
-		s.conclude(c, t, standing{status: hub.WaveCompleted})
-		return true
-	case t.State == hub.TaskBlocked && t.Dispatch != nil && t.Dispatch.State.Final():
-		c.set = taskState(t.EndedAs)
-		return true
+	if t.State != hub.TaskBlocked || t.Dispatch == nil || !t.Dispatch.State.Final() {
+		return false
 	}
-	return false
+	c.set = taskState(t.EndedAs)
+	return true
 }
 
 // note writes down that a Dispatch has begun, and when it was seen ready.
 func (s *step) note(c *change, t *task) {
 	if !begun(t.WaveRow) {
 		return
+	}
+	for k, d := range t.missed {
+		c.events = append(c.events, event{hub.EventTaskDispatched, dispatched{worker(t.Entry), d.ID, d.Server.Name, t.Attempts - len(t.missed) + k}})
 	}
 	if d := t.Dispatch; t.Noted != d.ID {
 		c.progress.Noted, c.progress.ReadyMS = d.ID, 0
@@ -296,17 +329,25 @@ func (s *step) note(c *change, t *task) {
 
 // doom ends what the wave's ending, or an end before it, leaves no way to go on.
 func (s *step) doom(i int) {
-	st := &s.eff[i]
+	st := s.eff[i]
 	if st.status.Final() {
 		return
 	}
 	if e := s.ends(); e != nil {
-		*st = standing{status: hub.WaveCancelled, reason: e.Reason}
-		return
+		s.eff[i] = s.cut(i, e.Reason)
+	} else if st.toStart() && s.blocked(i) {
+		s.eff[i] = standing{status: hub.WaveCancelled, reason: hub.EndBlocked}
 	}
-	if st.status == hub.WavePending && s.blocked(i) {
-		*st = standing{status: hub.WaveCancelled, reason: hub.EndBlocked}
+}
+
+// cut is the end of a task in a wave that is ended: it has failed if its last attempt
+// did, for which no retry comes any more.
+func (s *step) cut(i int, reason string) standing {
+	t := &s.tasks[i]
+	if begun(t.WaveRow) && t.State == hub.TaskFailed && !poolClosed(*t.Dispatch) {
+		return standing{status: hub.WaveFailed, reason: t.Dispatch.Reason}
 	}
+	return standing{status: hub.WaveCancelled, reason: reason}
 }
 
 // blocked reports whether a task waits for what will not complete.

@@ -34,7 +34,7 @@ func (s *step) start() {
 	s.clear = s.clearings()
 	for _, i := range s.shape.inLine {
 		st := s.eff[i]
-		if st.status != hub.WavePending && !st.due && !st.pooled {
+		if !st.toStart() {
 			if st.held {
 				s.waits[i] = waitOperator
 			}

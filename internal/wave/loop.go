@@ -2,6 +2,7 @@ package wave
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -72,7 +73,7 @@ func (l *loop) run(ctx context.Context, recovered bool) {
 	for pause := minPause; ; {
 		next, done, err := l.reconcile(ctx)
 		switch {
-		case ctx.Err() != nil || done:
+		case ctx.Err() != nil || done && err == nil:
 			return
 		case err != nil:
 			l.s.Log.Error("reconciling a wave", "wave", l.id, "error", err)
@@ -130,6 +131,9 @@ func (l *loop) view() *view {
 		wave: l.wave, shape: l.shape, tasks: l.tasks, elapsed: l.clock.elapsed(), patient: l.clock.patient(), atStart: l.clock.atStart,
 		spent: l.spent(), written: l.files.through, gates: l.gates, now: l.clock.now,
 	}
+	if l.wave.CheckpointDir == "" {
+		v.written = -1
+	}
 	for i := range l.tasks {
 		if l.tasks[i].flying {
 			v.flying++
@@ -147,7 +151,10 @@ func (l *loop) refresh(ctx context.Context) error {
 	l.clock.look(l.s.clock())
 	err := l.read(ctx, all || l.shape == nil || l.clock.now-l.clock.read > rereadEvery, dirty)
 	if err != nil {
-		l.poke(func() { l.stale, l.came, l.asked = true, append(came, l.came...), append(asked, l.asked...) })
+		l.poke(func() {
+			l.stale, l.came, l.asked = true, append(came, l.came...), append(asked, l.asked...)
+			maps.Copy(l.linkUp, up)
+		})
 		return err
 	}
 	for _, c := range came {
@@ -214,6 +221,9 @@ func (l *loop) readAll(rx store.Rx, w hub.Wave) error {
 	if w.Iteration != l.wave.Iteration {
 		clear(l.ended)
 		clear(l.pause)
+		for i := range l.tasks {
+			l.tasks[i].refused, l.tasks[i].hold = "", hold{} // of an iteration that has ended
+		}
 	}
 	l.clock.begin(w)
 	l.wave, l.clock.read = w, l.clock.now
@@ -237,11 +247,9 @@ func (l *loop) take(rx store.Rx, i int, r hub.WaveRow) (err error) {
 			l.used[d.ID] = usageOf(d.Usage)
 		}
 	}
-	t.WaveRow, t.failures = r, 0
+	t.WaveRow = r
 	l.files.due = true
-	if r.Dispatch != nil && r.Dispatch.State == hub.Failed && r.EndedAs == "" {
-		t.failures, err = failures(rx, r, l.wave.Policy.Retry+1)
-	}
+	t.tries, err = triesOf(rx, r)
 	return err
 }
 
@@ -253,6 +261,49 @@ func (l *loop) moved(t *task, r hub.WaveRow) {
 		l.open(target(r.Entry))
 		l.watch.forget(r.Dispatch.ID)
 	}
+}
+
+// tries is what the latest Dispatch alone does not tell of the attempts of this
+// iteration: how many failed and count as such, and those that were replaced before
+// the log had them, the oldest first.
+type tries struct {
+	failures int
+	missed   []hub.Dispatch
+}
+
+// triesOf looks at the attempts if there is something to be told.
+func triesOf(rx store.DispatchReader, r hub.WaveRow) (x tries, err error) {
+	if r.EndedAs != "" || !begun(r) || r.Dispatch.State != hub.Failed && !replaced(r) {
+		return x, nil
+	}
+	p, logged := store.Page{Limit: 50}, false
+	for {
+		ds, next, err := rx.DispatchList(store.DispatchFilter{Task: r.Task}, p)
+		if err != nil {
+			return x, err
+		}
+		for _, d := range ds {
+			if d.ID == r.Base {
+				return x, nil
+			}
+			if d.State == hub.Failed && !poolClosed(d) {
+				x.failures++
+			}
+			if logged = logged || d.ID == r.Noted; !logged && d.ID != r.Dispatch.ID {
+				x.missed = slices.Insert(x.missed, 0, d)
+			}
+		}
+		if p.Before = next; next == 0 {
+			return x, nil
+		}
+	}
+}
+
+// replaced reports whether the latest Dispatch came in the place of one that the log
+// does not have.
+func replaced(r hub.WaveRow) bool {
+	d := r.Dispatch
+	return d.ID != r.Noted && d.RetryOf != r.Noted && d.RetryOf != r.Base
 }
 
 // say lets Show know what the tasks wait for.

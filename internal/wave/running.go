@@ -45,7 +45,11 @@ func (s *Service) updateRunning(ctx context.Context, q receipt.Request, id hub.W
 
 // setStatus ends a task by the word of its operator.
 func (s *Service) setStatus(tx store.Tx, w hub.Wave, r hub.WaveRow, in TaskUpdate) error {
-	st := standingOf(w, r, w.Policy.Retry+1)
+	tried, err := triesOf(tx, r)
+	if err != nil {
+		return err
+	}
+	st := standingOf(w, r, tried.failures)
 	if st.status == in.Status {
 		return nil
 	}
@@ -54,29 +58,21 @@ func (s *Service) setStatus(tx store.Tx, w hub.Wave, r hub.WaveRow, in TaskUpdat
 		e.Hint = "a wave that has ended is run again by wave retry"
 		return e
 	}
-	r.EndedAs, r.EndedReason, r.CompletedAt = in.Status, hub.EndSetByOperator, tx.Now()
+	reason := hub.EndSetByOperator
 	if in.Reason != "" {
-		r.EndedReason = hub.EndSetByOperator + ": " + in.Reason
+		reason += ": " + in.Reason
 	}
-	step := step{view: &view{wave: w}}
-	one := task{WaveRow: r}
-	for _, e := range step.outcome(&one, standing{status: r.EndedAs, reason: r.EndedReason}) {
-		if err := appendTo(tx, w, r.WaveTask, e.kind, e.data); err != nil {
-			return err
-		}
+	return s.apply(tx, w, r, setBy(w, task{WaveRow: r, tries: tried}, standing{status: in.Status, reason: reason}))
+}
+
+// setBy is the end of a task by somebody's word, as the loop would decide it. The
+// loop may not have opened the task yet in an iteration that has just begun.
+func setBy(w hub.Wave, t task, st standing) change {
+	if t.Iteration != pass(w) {
+		t.WaveProgress, t.tries = opened(w, 0, t.WaveRow).progress, tries{}
 	}
-	if r.Dispatch != nil && !r.Dispatch.State.Final() {
-		r.Noted = r.Dispatch.ID
-		if err := s.fence(tx, w, r); err != nil {
-			return err
-		}
-		return tx.SaveWaveProgress(r.WaveTask)
-	}
-	if err := tx.SaveWaveProgress(r.WaveTask); err != nil {
-		return err
-	}
-	if want := taskState(r.EndedAs); r.State != want {
-		return setTask(tx, w, r.WaveTask, latestID(r), want)
-	}
-	return nil
+	c, s := change{progress: t.WaveProgress}, step{view: &view{wave: w}}
+	s.note(&c, &t)
+	s.conclude(&c, &t, st)
+	return c
 }

@@ -59,35 +59,13 @@ func failuresOf(rx store.DispatchReader, w hub.Wave, rows []hub.WaveRow) (map[hu
 		if w.Policy.Retry == 0 || !begun(r) || r.Dispatch.State != hub.Failed {
 			continue
 		}
-		n, err := failures(rx, r, w.Policy.Retry+1)
+		tried, err := triesOf(rx, r)
 		if err != nil {
 			return nil, err
 		}
-		out[r.Task] = n
+		out[r.Task] = tried.failures
 	}
 	return out, nil
-}
-
-// failures counts the attempts of this iteration that count as failed, up to enough.
-func failures(rx store.DispatchReader, r hub.WaveRow, enough int) (int, error) {
-	n, p := 0, store.Page{Limit: 16}
-	for {
-		ds, next, err := rx.DispatchList(store.DispatchFilter{Task: r.Task}, p)
-		if err != nil {
-			return n, err
-		}
-		for _, d := range ds {
-			if d.ID == r.Base || n >= enough {
-				return n, nil
-			}
-			if d.State == hub.Failed && !poolClosed(d) {
-				n++
-			}
-		}
-		if p.Before = next; next == 0 {
-			return n, nil
-		}
-	}
 }
 
 // provenGone are the abandoned Dispatches of this hub whose process was seen to its

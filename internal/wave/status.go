@@ -13,21 +13,29 @@ type standing struct {
 	due, pooled, held bool
 }
 
-// pass is the iteration that a wave is in, or will be in first.
-func pass(w hub.Wave) int { return max(w.Iteration, 1) }
+// toStart reports whether an attempt is to be made once nothing holds it back.
+func (s standing) toStart() bool { return s.status == hub.WavePending || s.due || s.pooled }
+
+// pass is the iteration that a wave is in, or will be in first. One that was ended
+// before it was spawned was in none: 0.
+func pass(w hub.Wave) int {
+	if w.Status == hub.WavePending {
+		return max(w.Iteration, 1)
+	}
+	return w.Iteration
+}
 
 // standingOf computes the status of a task from its Task (design page 6.3).
-// failures are the attempts of this iteration that count as failed. A completion
-// goes before what the engine decided: one that was committed before its fence
-// counts.
+// failures are the attempts of this iteration that count as failed. What has ended
+// stays so for its iteration, whatever becomes of its Task.
 func standingOf(w hub.Wave, r hub.WaveRow, failures int) standing {
 	switch {
+	case r.Iteration == pass(w) && r.EndedAs != "":
+		return standing{status: r.EndedAs, reason: r.EndedReason}
 	case r.State == hub.TaskCompleted:
-		return standing{status: hub.WaveCompleted, reason: r.EndedReason}
+		return standing{status: hub.WaveCompleted}
 	case r.Iteration != pass(w):
 		return standing{status: hub.WavePending}
-	case r.EndedAs != "":
-		return standing{status: r.EndedAs, reason: r.EndedReason}
 	case r.State == hub.TaskCancelled:
 		return standing{status: hub.WaveCancelled, reason: hub.EndSetByOperator}
 	case begun(r):
@@ -57,16 +65,16 @@ func attempted(w hub.Wave, r hub.WaveRow, failures int) standing {
 	return bySomebody(r)
 }
 
-// failedBy is the standing of a task whose latest Dispatch failed.
+// failedBy is the standing of a task whose latest Dispatch failed. One that only
+// waits for its provider has not failed, also where its wave ends.
 func failedBy(w hub.Wave, r hub.WaveRow, failures int) standing {
 	d := *r.Dispatch
 	switch {
 	case r.State != hub.TaskFailed:
 		return bySomebody(r)
-	case w.Ending != nil:
 	case poolClosed(d):
 		return standing{status: hub.WaveRunning, pooled: true}
-	case d.Reason != string(hub.ErrorAuthFailed) && failures <= w.Policy.Retry:
+	case w.Ending == nil && d.Reason != string(hub.ErrorAuthFailed) && failures <= w.Policy.Retry:
 		return standing{status: hub.WaveRunning, due: true}
 	}
 	return standing{status: hub.WaveFailed, reason: d.Reason}

@@ -28,6 +28,8 @@ type DispatchInput struct {
 	// LivenessSecs and Wave are as in hub.StartSpec.
 	LivenessSecs int64
 	Wave         *hub.WaveRef
+	// Admit is as in StartInput.
+	Admit func(store.Tx) error `json:"-"`
 }
 
 // Dispatch gives the Task to a worker or terminal that there is. It returns when
@@ -52,7 +54,7 @@ func (s *Service) Dispatch(ctx context.Context, r receipt.Request, in DispatchIn
 func (s *Service) toWorker(ctx context.Context, r receipt.Request, in DispatchInput, name string) (hub.Receipt, error) {
 	worker, peer, _ := strings.Cut(name, "@")
 	start := StartInput{
-		Task: in.Task, On: peer, RetryOf: in.RetryOf, Quiet: in.Quiet, NoWait: in.NoWait,
+		Task: in.Task, On: peer, RetryOf: in.RetryOf, Quiet: in.Quiet, NoWait: in.NoWait, Admit: in.Admit,
 		Spec: hub.StartSpec{Worker: worker, Session: in.Session, TimeoutMS: in.TimeoutMS, LivenessSecs: in.LivenessSecs, Wave: in.Wave},
 	}
 	if err := start.Spec.Check(peer != ""); err != nil {
@@ -74,7 +76,7 @@ func (s *Service) toWorker(ctx context.Context, r receipt.Request, in DispatchIn
 
 func (s *Service) localDispatch(r receipt.Request, in StartInput) receipt.Operation[hub.Receipt] {
 	return receipt.Operation[hub.Receipt]{
-		Begin: func(tx store.Tx) (hub.Receipt, error) { return s.beginAttached(tx, r, in) },
+		Begin: in.admitted(func(tx store.Tx) (hub.Receipt, error) { return s.beginAttached(tx, r, in) }),
 		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
 			if in.NoWait {
 				return begun, nil

@@ -24,6 +24,8 @@ type StartInput struct {
 	RetryOf hub.DispatchID `json:"retry_of"`
 	Quiet   bool           `json:"quiet"`
 	NoWait  bool           `json:"no_wait"`
+	// Admit may refuse the start in the transaction that would begin it; nil admits.
+	Admit func(store.Tx) error `json:"-"`
 
 	fresh *newTask // what StartNew creates for Task
 	by    hub.Principal
@@ -51,6 +53,18 @@ func (s *Service) start(ctx context.Context, r receipt.Request, in StartInput) (
 		op.Perform = s.later(op.Perform)
 	}
 	return receipt.Long(ctx, s.Gate, r, op)
+}
+
+// admitted is begin for a start that is still wanted.
+func (in StartInput) admitted(begin func(store.Tx) (hub.Receipt, error)) func(store.Tx) (hub.Receipt, error) {
+	return func(tx store.Tx) (hub.Receipt, error) {
+		if in.Admit != nil {
+			if err := in.Admit(tx); err != nil {
+				return hub.Receipt{}, err
+			}
+		}
+		return begin(tx)
+	}
 }
 
 // openStart reports whether a start's answer may still change.
@@ -98,12 +112,12 @@ func (s *Service) localStart(r receipt.Request, in StartInput) receipt.Operation
 				return err
 			})
 		},
-		Begin: func(tx store.Tx) (hub.Receipt, error) {
+		Begin: in.admitted(func(tx store.Tx) (hub.Receipt, error) {
 			if err := s.roomHere(tx, in.Spec.Agent); err != nil {
 				return hub.Receipt{}, err
 			}
 			return s.beginLocal(tx, r, in, p)
-		},
+		}),
 		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
 			return s.performOwn(ctx, "", begun, p, what, !in.NoWait)
 		},
@@ -267,7 +281,7 @@ func (s *Service) remoteStart(r receipt.Request, in StartInput) receipt.Operatio
 			peer, err = s.probe(ctx, in, &body)
 			return err
 		},
-		Begin: func(tx store.Tx) (hub.Receipt, error) { return s.beginRemote(tx, r, in, peer, body) },
+		Begin: in.admitted(func(tx store.Tx) (hub.Receipt, error) { return s.beginRemote(tx, r, in, peer, body) }),
 		Perform: func(ctx context.Context, begun hub.Receipt) (hub.Receipt, error) {
 			return s.performRemote(ctx, begun, sending{first: true, answered: !in.NoWait})
 		},
