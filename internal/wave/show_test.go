@@ -139,7 +139,7 @@ func TestFailuresOfThisIteration(t *testing.T) {
 	for range 5 {
 		w.attempt(x, failed)
 	}
-	equal(t, 3, count())
+	equal(t, 7, count())
 }
 
 func TestGateAndLevels(t *testing.T) {
