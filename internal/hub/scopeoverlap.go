@@ -66,8 +66,13 @@ func Wild(part string) bool { return strings.ContainsAny(part, "*?") }
 // for characters. It takes time in proportion to the product of their lengths at
 // worst.
 func PartsMeet(a, b string) bool {
-	if !Wild(a) && !Wild(b) {
+	switch {
+	case !Wild(a) && !Wild(b):
 		return a == b
+	case a == "" || b == "":
+		return strings.Trim(a+b, "*") == ""
+	case differ(a[0], b[0]) || differ(a[len(a)-1], b[len(b)-1]):
+		return false
 	}
 	p, q := []rune(a), []rune(b)
 	switch starred := slices.Contains(q, '*'); {
@@ -78,6 +83,10 @@ func PartsMeet(a, b string) bool {
 	}
 	return endsMeet(p, q)
 }
+
+// differ reports whether no character that begins or ends with the one byte is also
+// meant by the other.
+func differ(a, b byte) bool { return a != b && a != '*' && a != '?' && b != '*' && b != '?' }
 
 // endsMeet compares what is before the first and behind the last * of both. That
 // decides it: the first * of each can take what the other has between.

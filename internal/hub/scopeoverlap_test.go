@@ -16,7 +16,7 @@ func TestScopesOverlap(t *testing.T) {
 		{".", ".", true}, {"src", "docs", false}, {"src/*.go", "src/a.go", true}, {"src/*.go", "src/a.md", false}, {"src/*.go", "src/*.md", false},
 		{"src/a*", "src/*b", true}, {"src/a*c", "src/ab*d", false}, {"src/a*x*c", "src/ab*c", true}, {"src/?", "src/ab", false}, {"src/??", "src/a?", true},
 		{"*/x", "a/x", true}, {"*/x", "a/y", false}, {"**/x.go", "src", true}, {"**/*.go", "docs/a.md", true}, {"a/**/z", "a/b", true}, {"a/**/z", "b/z", false},
-		{"a/b/**", "a/*/c", true}, {"a/b/**", "a/c*/c", false}, {"a?", "a*", true}, {"?a*", "b*", true}, {"?a*", "bb*", false}, {"*a", "*b", false},
+		{"a/b/**", "a/*/c", true}, {"a/b/**", "a/c*/c", false}, {"a?", "a*", true}, {"?a*", "b*", true}, {"?a*", "bb*", false}, {"*a", "*b", false}, {"*ab", "*bb", false}, {"ab*", "aa*", false}, {"*a?", "*bb", false}, {"*a?", "*ab", true},
 		{"*", "*", true}, {"a*b", "ab", true}, {"a*b", "a", false}, {"ab*ab", "ab", false}, {"a**c", "abc", true},
 		{"Src/A", "src/a", true}, {"caf\u00e9", "CAFE\u0301", true}, {"stra\u00dfe", "STRASSE", false}, {"\u212a", "k", true}, {"[ab]", "a", false},
 		{"?\u03b9", "\u03b1\u03b9", true}, {"?\u0307", "i\u0307", true}, {strings.Repeat("x", maxPartBytes+1), strings.Repeat("y", maxPartBytes+1), true},

@@ -39,7 +39,7 @@ type bounds struct {
 	orders   int
 }
 
-var planBounds = bounds{findings: 1000, cycles: 100, entries: 200_000, work: 60_000_000, full: 10_000, orders: 200_000}
+var planBounds = bounds{findings: 1000, cycles: 100, entries: 200_000, work: 20_000_000, full: 10_000, orders: 200_000}
 
 // planner is one plan in the making. Tasks are named by their declared position.
 type planner struct {

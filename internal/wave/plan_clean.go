@@ -11,11 +11,11 @@ import (
 // A write scope that is not known stays nil, one of nothing empty. What is wrong
 // stays as it is, for BuildPlan to find. The argument is not changed.
 func Clean(entries []hub.WaveEntry) []hub.WaveEntry {
-	out := slices.Clone(entries)
+	out, seen := slices.Clone(entries), map[string]struct{}{}
 	for i := range out {
 		e := &out[i]
-		e.Dependencies = once(e.Dependencies)
-		e.WriteScope, e.ReadScope = cleanScope(e.WriteScope), cleanScope(e.ReadScope)
+		e.Dependencies = once(e.Dependencies, seen)
+		e.WriteScope, e.ReadScope = once(cleanScope(e.WriteScope), seen), once(cleanScope(e.ReadScope), seen)
 		if path, err := hub.CleanPath("handoff_path", e.HandoffPath); err == nil {
 			e.HandoffPath = path
 		}
@@ -26,6 +26,7 @@ func Clean(entries []hub.WaveEntry) []hub.WaveEntry {
 	return out
 }
 
+// cleanScope puts the valid paths of a scope in their one form.
 func cleanScope(scope []string) []string {
 	var out []string
 	for i, entry := range scope {
@@ -39,17 +40,18 @@ func cleanScope(scope []string) []string {
 		out[i] = path
 	}
 	if out == nil {
-		out = scope
+		return scope
 	}
-	return once(out)
+	return out
 }
 
 // once is list with each text once, where it is first; list itself if that is so.
-func once(list []string) []string {
-	if len(list) < 2 {
+// seen is scratch.
+func once(list []string, seen map[string]struct{}) []string {
+	if len(list) < 2 || len(list) <= maxShown && !repeats(list) {
 		return list
 	}
-	seen := make(map[string]struct{}, len(list))
+	clear(seen)
 	for _, s := range list {
 		seen[s] = struct{}{}
 	}
@@ -64,6 +66,16 @@ func once(list []string) []string {
 		}
 	}
 	return out
+}
+
+// repeats reports whether a short list has a text twice.
+func repeats(list []string) bool {
+	for i, s := range list {
+		if slices.Contains(list[:i], s) {
+			return true
+		}
+	}
+	return false
 }
 
 // clean takes the entries and sorts the valid paths of their scopes out.

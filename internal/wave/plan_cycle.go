@@ -160,7 +160,8 @@ func (s *cycles) connected(tasks []int32) [][]int32 {
 }
 
 // connecting is a search for strongly connected parts: low is the earliest task of
-// the open ones that can be reached, by the order in which they were seen.
+// the open ones that can be reached, by the order in which they were seen, 0 for a
+// task whose part is closed.
 type connecting struct {
 	*cycles
 	seen, low map[int32]int
@@ -178,9 +179,9 @@ func (c *connecting) visit(v int32) {
 		}
 		if c.seen[w] == 0 {
 			c.visit(w)
+		}
+		if c.low[w] > 0 {
 			c.low[v] = min(c.low[v], c.low[w])
-		} else if c.low[w] > 0 {
-			c.low[v] = min(c.low[v], c.seen[w])
 		}
 	}
 	if c.low[v] == c.seen[v] {
@@ -188,7 +189,7 @@ func (c *connecting) visit(v int32) {
 	}
 }
 
-// close takes the part of v off the open tasks; low 0 is closed.
+// close takes the part of v off the open tasks.
 func (c *connecting) close(v int32) {
 	at := len(c.open) - 1
 	for c.open[at] != v {
