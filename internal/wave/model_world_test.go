@@ -274,6 +274,9 @@ func (w *world) act() {
 func (w *world) call(d decision) {
 	for _, i := range d.stops {
 		w.latest(i).asked = true
+		if w.calm || rapid.Bool().Draw(w.t, "answered") {
+			w.loop.poke(func() { w.loop.sought = append(w.loop.sought, i) })
+		}
 	}
 	for _, i := range d.starts {
 		w.loop.tasks[i].flying = true
