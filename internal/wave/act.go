@@ -70,6 +70,7 @@ func (l *loop) stop(i int) {
 		return
 	}
 	l.ended[i] = struct{}{}
+	task := l.tasks[i].Task
 	q, in, err := stopRequest(l.wave, l.tasks[i].WaveRow)
 	if err != nil {
 		l.s.Log.Error("preparing a stop", "wave", l.id, "error", err)
@@ -79,6 +80,7 @@ func (l *loop) stop(i int) {
 		if _, err := l.s.Work.Stop(ctx, q, in); err != nil && ctx.Err() == nil {
 			l.s.Log.Warn("stopping a wave's worker", "wave", l.id, "dispatch_id", in.Dispatch, "error", err)
 		}
+		l.poke(func() { l.sought = append(l.sought, i); l.dirty[task] = struct{}{} })
 	})
 }
 

@@ -35,6 +35,7 @@ type task struct {
 	idle    bool     // no output and no report for longer than the policy's time
 	flying  bool     // a start is on its way
 	asking  bool     // a start whose outcome is unknown is being repeated
+	pursued bool     // its owner was asked to stop it since the hub came up, and answered
 	refused hub.Code // why its start can never be
 	hold    hold     // its own start is tried again later
 }
@@ -402,7 +403,7 @@ func (s *step) pursue() {
 }
 
 // finish ends the wave when all tasks have ended and no worker of it may do
-// anything any more.
+// anything any more. A hub that has come up asks once more for what it did not know.
 func (s *step) finish() {
 	if s.flying > 0 {
 		return
@@ -410,7 +411,7 @@ func (s *step) finish() {
 	counts := map[hub.WaveStatus]int{}
 	for i := range s.tasks {
 		t := &s.tasks[i]
-		if !s.eff[i].status.Final() || t.EndedAs == "" || t.flying || t.Dispatch != nil && t.Noted == t.Dispatch.ID && alive(t.Dispatch.State) {
+		if !s.eff[i].status.Final() || t.EndedAs == "" || t.flying || t.busy() {
 			return
 		}
 		counts[s.eff[i].status]++
@@ -418,6 +419,13 @@ func (s *step) finish() {
 	if s.final = gate(len(s.tasks), counts); s.wave.Ending != nil {
 		s.final = s.wave.Ending.As
 	}
+}
+
+// busy reports whether the worker of a task that has ended may still do something,
+// as far as its owner was asked.
+func (t *task) busy() bool {
+	d := t.Dispatch
+	return d != nil && t.Noted == d.ID && (alive(d.State) || d.State == hub.StopUnknown && !t.pursued)
 }
 
 // gate is what the tasks of a wave come to.

@@ -134,11 +134,22 @@ func (s *Service) told(ctx context.Context, loops *sync.WaitGroup, topic hub.Top
 		case hub.TopicWave:
 			s.toldOfWave(ctx, loops, hub.WaveID(key))
 		case hub.TopicTask:
-			s.engine.changed(hub.TaskID(key))
+			s.toldOfTask(ctx, hub.TaskID(key))
 		case hub.TopicDispatch, hub.TopicPresence:
 			s.engine.moved(hub.DispatchID(key))
 		default:
 		}
+	}
+}
+
+// toldOfTask has the loop of a Task read it again. One of no running wave may be of
+// one that ended before its worker was proven gone.
+func (s *Service) toldOfTask(ctx context.Context, id hub.TaskID) {
+	if s.engine.changed(id) {
+		return
+	}
+	if err := s.settleLate(ctx, id); err != nil && ctx.Err() == nil {
+		s.Log.Error("settling a Task of a wave", "task_id", id, "error", err)
 	}
 }
 
@@ -220,13 +231,15 @@ func (e *engine) leave(l *loop) {
 	}
 }
 
-func (e *engine) changed(t hub.TaskID) {
+// changed reports whether a loop has the Task.
+func (e *engine) changed(t hub.TaskID) bool {
 	e.mu.Lock()
 	l := e.byTask[t]
 	e.mu.Unlock()
 	if l != nil {
 		l.poke(func() { l.dirty[t] = struct{}{} })
 	}
+	return l != nil
 }
 
 func (e *engine) moved(d hub.DispatchID) {

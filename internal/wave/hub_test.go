@@ -32,6 +32,7 @@ type host struct {
 	hook    func(point string)
 	clock   func() wave.Instant // nil: that of the process
 	absent  map[string]bool     // workers that do not listen
+	muted   sync.Map            // names of workers that have fallen silent
 }
 
 // script is what the worker of a task does with an attempt.
@@ -270,7 +271,7 @@ func (p *process) listen(w hub.Worker) {
 	by := principalOf(w)
 	p.jobs.Go(func(ctx context.Context) {
 		in := mail.CheckInput{Box: w.ID.Box(), WaitMS: mail.MaxWaitMS}
-		for ctx.Err() == nil {
+		for p.speaks(ctx, w) {
 			b, err := p.mail.Check(ctx, p.request(by, "", "check", in), in)
 			if err != nil {
 				if ctx.Err() == nil {
@@ -283,12 +284,17 @@ func (p *process) listen(w hub.Worker) {
 					p.t.Errorf("%s on a %s: %v", w.Name, m.Type, err)
 				}
 			}
-			if ctx.Err() != nil {
+			if !p.speaks(ctx, w) {
 				return // cut off before it could acknowledge
 			}
 			in.Ack = b.Delivery
 		}
 	})
+}
+
+func (p *process) speaks(ctx context.Context, w hub.Worker) bool {
+	_, silent := p.muted.Load(w.Name)
+	return !silent && ctx.Err() == nil
 }
 
 func (p *process) handle(ctx context.Context, by hub.Principal, m hub.Message) error {

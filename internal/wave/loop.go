@@ -35,6 +35,7 @@ type loop struct {
 	linkUp map[hub.PeerID]struct{}
 	came   []landed       // what start calls came to
 	asked  []int          // whose start was repeated
+	sought []int          // whose stop was asked for and answered
 	waits  map[int]string // what each task waits for
 	woken  chan struct{}
 }
@@ -145,14 +146,15 @@ func (l *loop) view() *view {
 // refresh reads what has changed since it was read last, and what the owners say.
 func (l *loop) refresh(ctx context.Context) error {
 	l.mu.Lock()
-	all, dirty, came, asked, up := l.stale, l.dirty, l.came, l.asked, l.linkUp
-	l.stale, l.dirty, l.came, l.asked, l.linkUp = false, map[hub.TaskID]struct{}{}, nil, nil, map[hub.PeerID]struct{}{}
+	all, dirty, came, asked, sought, up := l.stale, l.dirty, l.came, l.asked, l.sought, l.linkUp
+	l.stale, l.dirty, l.came, l.asked, l.sought, l.linkUp = false, map[hub.TaskID]struct{}{}, nil, nil, nil, map[hub.PeerID]struct{}{}
 	l.mu.Unlock()
 	l.clock.look(l.s.clock())
 	err := l.read(ctx, all || l.shape == nil || l.clock.now-l.clock.read > rereadEvery, dirty)
 	if err != nil {
 		l.poke(func() {
 			l.stale, l.came, l.asked = true, append(came, l.came...), append(asked, l.asked...)
+			l.sought = append(sought, l.sought...)
 			maps.Copy(l.linkUp, up)
 		})
 		return err
@@ -163,6 +165,9 @@ func (l *loop) refresh(ctx context.Context) error {
 	for _, i := range asked {
 		t := &l.tasks[i]
 		t.asking, t.hold = false, hold{waitUnknown, l.later("start of "+t.Entry.Token, 0)}
+	}
+	for _, i := range sought {
+		l.tasks[i].pursued = true
 	}
 	if len(up) > 0 {
 		l.release(up)
@@ -222,7 +227,8 @@ func (l *loop) readAll(rx store.Rx, w hub.Wave) error {
 		clear(l.ended)
 		clear(l.pause)
 		for i := range l.tasks {
-			l.tasks[i].refused, l.tasks[i].hold = "", hold{} // of an iteration that has ended
+			t := &l.tasks[i]
+			t.refused, t.hold, t.pursued = "", hold{}, false // of an iteration that has ended
 		}
 	}
 	l.clock.begin(w)

@@ -212,6 +212,9 @@ func (w *play) checkFinal(as hub.WaveStatus) {
 		if w.tasks[i].EndedAs == "" || !st.status.Final() || y != nil && alive(y.State) && (!y.byPerson || w.tasks[i].Noted == y.ID) {
 			w.t.Fatalf("the wave is final, and task %d is %+v", i, st)
 		}
+		if y != nil && w.tasks[i].Noted == y.ID && y.State == hub.StopUnknown && !y.asked {
+			w.t.Fatalf("the wave is final, and nobody was asked to stop task %d", i)
+		}
 	}
 	want := hub.WaveCancelled
 	switch {

@@ -274,6 +274,9 @@ func (w *play) act() {
 func (w *play) call(d decision) {
 	for _, i := range d.stops {
 		w.latest(i).asked = true
+		if w.calm || rapid.Bool().Draw(w.t, "answered") {
+			w.loop.poke(func() { w.loop.sought = append(w.loop.sought, i) })
+		}
 	}
 	for _, i := range d.starts {
 		w.loop.tasks[i].flying = true
