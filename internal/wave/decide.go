@@ -133,7 +133,7 @@ type step struct {
 	eff    []standing
 	failed []int // tasks
 	levels levels
-	clear  []bool // by ordering edges
+	held   []bool // by ordering edges
 }
 
 // levels follows a walk in line: dead says that a level before the present one has

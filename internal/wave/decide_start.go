@@ -31,7 +31,7 @@ func (s *step) start() {
 	room := s.slots()
 	flying := s.flyingTo()
 	barrier := s.barrier()
-	s.clear = s.clearings()
+	s.held = s.ordered()
 	for _, i := range s.shape.inLine {
 		st := s.eff[i]
 		if !st.toStart() {
@@ -125,27 +125,19 @@ func (s *step) before(i int) string {
 			return waitDependency
 		}
 	}
-	if !s.clear[i] {
+	if s.held[i] {
 		return waitOrdering
 	}
 	return ""
 }
 
-// clearings finds the tasks whose ordering edges are satisfied: what comes before
-// has ended, its worker is proven gone, and it was clear itself. One that ended
-// without being started passes on what it waited for, since edges that others imply
-// are not kept.
-func (s *step) clearings() []bool {
-	clear := make([]bool, len(s.tasks))
-	for _, i := range s.shape.inLine {
-		clear[i] = true
-		for _, j := range s.shape.before[i] {
-			t := &s.tasks[j]
-			gone := !begun(t.WaveRow) || t.Dispatch.State.Final()
-			clear[i] = clear[i] && clear[j] && gone && t.EndedAs != "" && s.eff[j].status.Final()
-		}
-	}
-	return clear
+// ordered says which tasks wait by ordering edges. What comes before has to have
+// ended, and its worker to be proven gone.
+func (s *step) ordered() []bool {
+	return held(len(s.tasks), s.shape.orders, func(j int) bool {
+		t := &s.tasks[j]
+		return t.EndedAs != "" && s.eff[j].status.Final() && (!begun(t.WaveRow) || t.Dispatch.State.Final())
+	})
 }
 
 // barrier is, under that order, what holds each task back that is not of the first

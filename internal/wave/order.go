@@ -10,14 +10,14 @@ import (
 // shape is what does not change of a spawned wave: by index, what each task waits
 // for. It is read once and never written.
 type shape struct {
-	deps   [][]int // dependencies
-	before [][]int // tasks that come before it by an ordering edge
-	inLine []int   // all tasks by (level, sub-wave, declared position)
+	deps   [][]int         // dependencies
+	orders []hub.WaveOrder // as the plan has them
+	inLine []int           // all tasks by (level, sub-wave, declared position)
 	byTask map[hub.TaskID]int
 }
 
 func shapeOf(rows []hub.WaveRow, orders []hub.WaveOrder) *shape {
-	p := &shape{deps: make([][]int, len(rows)), before: make([][]int, len(rows)), inLine: make([]int, len(rows)), byTask: make(map[hub.TaskID]int, len(rows))}
+	p := &shape{deps: make([][]int, len(rows)), orders: orders, inLine: make([]int, len(rows)), byTask: make(map[hub.TaskID]int, len(rows))}
 	byToken := make(map[string]int, len(rows))
 	for i, r := range rows {
 		byToken[r.Entry.Token], p.byTask[r.Task], p.inLine[i] = i, i, i
@@ -28,9 +28,6 @@ func shapeOf(rows []hub.WaveRow, orders []hub.WaveOrder) *shape {
 				p.deps[i] = append(p.deps[i], j)
 			}
 		}
-	}
-	for _, o := range orders {
-		p.before[o.Second] = append(p.before[o.Second], o.First)
 	}
 	slices.SortStableFunc(p.inLine, func(a, b int) int {
 		return cmp.Or(cmp.Compare(rows[a].Level, rows[b].Level), cmp.Compare(rows[a].Sub, rows[b].Sub), cmp.Compare(a, b))

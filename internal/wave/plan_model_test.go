@@ -210,11 +210,11 @@ func TestPlanModel(t *testing.T) {
 func heldAlike(t *rapid.T, a, b []hub.WaveOrder, total int) {
 	gone := rapid.SliceOfN(rapid.Bool(), total, total).Draw(t, "gone")
 	is := func(i int) bool { return gone[i] }
-	if !slices.Equal(Held(total, a, is), Held(total, b, is)) {
+	if !slices.Equal(held(total, a, is), held(total, b, is)) {
 		t.Fatalf("with %v gone, %+v and %+v hold others", gone, a, b)
 	}
 	before := through(total, a)
-	for i, held := range Held(total, a, is) {
+	for i, held := range held(total, a, is) {
 		waits := false
 		for j := range total {
 			waits = waits || before[i][j] && !gone[j]

@@ -122,13 +122,13 @@ func (c *comparison) chained() bool {
 	return true
 }
 
-// Held says which of a wave's tasks have to wait for one that the orders put
+// held says which of a wave's tasks have to wait for one that the orders put
 // before them. gone tells of a task, by its declared position, whether it is final
 // and its worker proven gone. Orders are read through: a task waits for those that
 // come before it in any number of steps, also over tasks that are final
 // themselves, as one that was cancelled, or that completed in an earlier
 // iteration. The orders are those of a Plan, in its order.
-func Held(total int, orders []hub.WaveOrder, gone func(int) bool) []bool {
+func held(total int, orders []hub.WaveOrder, gone func(int) bool) []bool {
 	held := make([]bool, total)
 	for _, o := range orders {
 		held[o.Second] = held[o.Second] || held[o.First] || !gone(o.First)

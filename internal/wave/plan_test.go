@@ -322,7 +322,7 @@ func TestPlan_FindingsAreBounded(t *testing.T) {
 func TestHeld_ReadsOrdersThrough(t *testing.T) {
 	orders := []hub.WaveOrder{{First: 0, Second: 1}, {First: 1, Second: 2}}
 	for gone, want := range map[string][]bool{"": {false, true, true}, "1": {false, true, true}, "0": {false, false, true}, "01": {false, false, false}} {
-		if got := Held(3, orders, func(i int) bool { return strings.Contains(gone, fmt.Sprint(i)) }); !slices.Equal(got, want) {
+		if got := held(3, orders, func(i int) bool { return strings.Contains(gone, fmt.Sprint(i)) }); !slices.Equal(got, want) {
 			t.Errorf("with %q gone: %v", gone, got)
 		}
 	}
