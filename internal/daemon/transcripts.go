@@ -60,6 +60,26 @@ func (t transcripts) Last(ctx context.Context, s hub.AgentSession, id hub.Termin
 	return page.Messages, r.identity, err
 }
 
+func (t transcripts) Meter(s hub.AgentSession, id hub.TerminalID) work.Meter {
+	var m *transcript.Meter
+	return func(ctx context.Context) (hub.Usage, error) {
+		r, err := t.open(ctx, s, id)
+		if err != nil {
+			return hub.Usage{}, err
+		}
+		defer r.close()
+		if m == nil {
+			if m, err = transcript.NewMeter(s.Provider); err != nil {
+				return hub.Usage{}, err
+			}
+		}
+		for more := true; more && err == nil; {
+			more, err = m.Read(ctx, r, r.size)
+		}
+		return m.Usage(), err
+	}
+}
+
 func changed() error {
 	e := hub.Errorf(hub.CodeSourceChanged, "the transcript is not the one that the cursor is of")
 	e.Hint = "read again without a cursor"

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/store"
@@ -38,6 +39,18 @@ func noteUsage(tx store.Tx, a hub.Attachment, usage json.RawMessage) error {
 		return nil
 	}
 	a.Agent.Said = string(usage)
+	return tx.SaveAttachment(a)
+}
+
+// Metered commits what the owner of a Dispatch has counted that its agent used so far,
+// in the agent's own record. Nothing is written where that changes nothing, for a
+// Dispatch whose end is on record, and for a record that says nothing.
+func Metered(tx store.Tx, home hub.PeerID, id hub.DispatchID, used hub.Usage) error {
+	a, ok, err := tx.Attachment(home, id)
+	if err != nil || !ok || a.ExitDone || used.Source == hub.UsageUnknown || a.Agent.Usage != nil && reflect.DeepEqual(*a.Agent.Usage, used) {
+		return err
+	}
+	a.Agent.Usage = &used
 	return tx.SaveAttachment(a)
 }
 

@@ -30,6 +30,9 @@ func (s *Service) AgentEvent(ctx context.Context, p hub.Principal, id hub.Dispat
 	waits := hub.WaitingFor(a.Agent.Waiting, e.Kind)
 	s.noteBeat(a, beat{Heartbeat{WaitingFor: waits}, hub.MicrosOf(time.Now())})
 	err = s.Store.Update(ctx, store.Settle, func(tx store.Tx) error { return dispatch.Heard(tx, p, id, provider, e) })
+	if err == nil {
+		s.meter(a, e.Kind)
+	}
 	return e.Kind, err
 }
 

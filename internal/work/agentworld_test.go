@@ -206,3 +206,16 @@ func messages(lines []string) []hub.TranscriptMessage {
 	}
 	return out
 }
+
+// Meter counts a token for each line.
+func (r *records) Meter(s hub.AgentSession, _ hub.TerminalID) work.Meter {
+	return func(context.Context) (hub.Usage, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		lines, ok := r.lines[s.Transcript]
+		if !ok {
+			return hub.Usage{}, work.ErrNoTranscript
+		}
+		return hub.Usage{OutputTokens: new(int64(len(lines))), Source: hub.UsageReported}, nil
+	}
+}

@@ -116,6 +116,7 @@ func (s *Service) readRow(rx store.Rx, who attempt) error {
 	}
 	if !live {
 		s.beats.forget(who)
+		s.meters.forget(who)
 		s.board.end(who, a.ExitDone && a.Process != nil)
 		return nil
 	}

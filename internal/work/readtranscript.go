@@ -18,6 +18,8 @@ type Transcripts interface {
 	Read(ctx context.Context, s hub.AgentSession, t hub.TerminalID, q TranscriptQuery) (TranscriptRead, error)
 	// Last are the last messages.
 	Last(ctx context.Context, s hub.AgentSession, t hub.TerminalID, n int) (ms []hub.TranscriptMessage, identity string, err error)
+	// Meter counts what a record says was used.
+	Meter(s hub.AgentSession, t hub.TerminalID) Meter
 }
 
 // ErrNoTranscript says that a session's record is not there.

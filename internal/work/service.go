@@ -256,6 +256,7 @@ type Service struct {
 	attended attended[hub.TerminalID]
 	pursued  attended[attempt] // starts whose outcome somebody finds out
 	beats    beats
+	meters   meters
 	workers  presences
 	board    *board                // of the Dispatches that this hub owns
 	hearsay  hearsay               // of those that peers own for it

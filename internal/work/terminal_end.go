@@ -120,6 +120,7 @@ func (s *Service) commitExit(ctx context.Context, in hub.Incarnation, st hub.Pro
 	})
 	for _, a := range ended {
 		s.beats.forget(attempt{a.Home, a.Dispatch})
+		s.meters.forget(attempt{a.Home, a.Dispatch})
 	}
 	return err
 }
