@@ -11,6 +11,7 @@ const (
 	waitPeer        = "peer"
 	waitAgent       = "agent"
 	waitOperator    = "operator"
+	waitAnswer      = "answer"
 	waitCheckpoint  = "checkpoint"
 	waitUnknown     = "unknown"
 )

@@ -14,6 +14,7 @@ type look struct {
 	failures map[hub.TaskID]int // of this iteration, where a retry may be due
 	usages   []hub.DispatchUsage
 	gone     map[hub.DispatchID]bool // abandoned ones whose worker is proven gone
+	asking   map[hub.DispatchID]bool // live ones with a question that is open
 }
 
 // Show is a wave as it is at one moment.
@@ -26,7 +27,10 @@ func (s *Service) Show(ctx context.Context, id hub.WaveID) (Snapshot, error) {
 		if l.usages, err = rx.WaveUsages(id); err != nil {
 			return err
 		}
-		l.gone, err = provenGone(rx, l.rows)
+		if l.gone, err = provenGone(rx, l.rows); err != nil {
+			return err
+		}
+		l.asking, err = askingOf(rx, l.rows)
 		return err
 	})
 	if err != nil {
@@ -85,15 +89,56 @@ func provenGone(rx store.AttachmentReader, rows []hub.WaveRow) (map[hub.Dispatch
 	return out, nil
 }
 
+// askingOf are the live Dispatches whose worker waits for an answer.
+func askingOf(rx store.QuestionReader, rows []hub.WaveRow) (map[hub.DispatchID]bool, error) {
+	out := map[hub.DispatchID]bool{}
+	for _, r := range rows {
+		if !begun(r) || r.Dispatch.State != hub.Ready {
+			continue
+		}
+		qs, err := rx.PendingQuestions(r.Dispatch.ID)
+		if err != nil {
+			return nil, err
+		}
+		out[r.Dispatch.ID] = len(qs) > 0
+	}
+	return out, nil
+}
+
+// inUse adds what the workers of live Dispatches say that they have used so far.
+func (s *Service) inUse(rows []hub.WaveRow, by map[hub.TaskID]*Usage, all *Usage) {
+	for _, r := range rows {
+		if r.Dispatch == nil || r.Dispatch.State.Final() {
+			continue
+		}
+		o, ok := s.Work.Known(*r.Dispatch)
+		if !ok || o.Usage == nil {
+			continue
+		}
+		used := usageOf(o.Usage)
+		if used.Unmetered > 0 {
+			continue
+		}
+		if by[r.Task] == nil {
+			by[r.Task] = &Usage{Unmetered: r.Attempts}
+		}
+		used.Unmetered = -1 // it is metered now
+		*by[r.Task], *all = by[r.Task].plus(used), all.plus(used)
+	}
+}
+
 // snapshot says what follows from a look.
 func (s *Service) snapshot(l look) Snapshot {
 	by, all := metered(l.rows, l.usages)
+	s.inUse(l.rows, by, &all)
 	out := Snapshot{Wave: l.wave, Tasks: make([]TaskShown, len(l.rows)), Usage: all, Residuals: []Residual{}}
 	for i, r := range l.rows {
 		st := l.standing(i)
 		t := TaskShown{WaveRow: r, Status: st.status, Reason: st.reason, Usage: by[r.Task]}
 		if !st.status.Final() {
-			t.WaitingFor = s.waiting(l.wave, r)
+			if t.WaitingFor = s.waiting(l.wave, r); r.Dispatch != nil && l.asking[r.Dispatch.ID] {
+				t.WaitingFor = waitAnswer
+			}
 		} else if left, ok := residualOf(r); ok && !l.gone[left.Dispatch] {
 			out.Residuals = append(out.Residuals, left)
 		}

@@ -65,7 +65,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) over(st store.Store) *Service {
 	log := slog.New(slog.DiscardHandler)
 	return New(Config{
-		Store: st, Work: work.New(work.Config{Store: st, Agents: launchers{}, Remote: w.peers, Log: log}), Bus: &signal.Bus{}, Log: log,
+		Store: st, Work: work.New(work.Config{Store: st, Agents: launchers{}, Remote: w.peers, LinkUp: func(hub.PeerID) bool { return false }, Log: log}), Bus: &signal.Bus{}, Log: log,
 		LivenessSecs: hub.DefaultLiveness,
 	})
 }
