@@ -135,7 +135,7 @@ func failuresSince(rx store.DispatchReader, r hub.WaveRow) (int, error) {
 		if d.ID == r.Base {
 			break
 		}
-		if d.State == hub.Failed && !poolClosed(d) {
+		if d.State == hub.Failed && !uncounted(d) {
 			failures++
 		}
 	}

@@ -80,7 +80,7 @@ func failures(rx store.DispatchReader, r hub.WaveRow, enough int) (int, error) {
 			if d.ID == r.Base || n >= enough {
 				return n, nil
 			}
-			if d.State == hub.Failed && !poolClosed(d) {
+			if d.State == hub.Failed && !uncounted(d) {
 				n++
 			}
 		}
