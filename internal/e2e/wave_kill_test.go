@@ -194,8 +194,7 @@ func TestWave_AStartWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 			eventually(t, "the peer has started it", waveLimit, func() bool { return l.times(t, "ran")["far"] == 1 })
 			lose(p, m, w, run)
 			eventually(t, "its start is found out", waveLimit, func() bool {
-				x := taskIn(t, run.waveNow(t, w), "far")
-				return x.DispatchId != nil && run.listed(t, *x.DispatchId).State == "ready"
+				return run.isReady(t, taskIn(t, run.waveNow(t, w), "far"))
 			})
 			g.open(t, 1)
 			s := run.waveEnds(t, w, "completed")

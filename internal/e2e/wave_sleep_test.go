@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wavehub/wavehub/openapi/api"
 )
 
 // hostOf are all processes of a hub's host: itself, its supervisors, its workers, and
@@ -45,6 +47,12 @@ func TestAcceptance_V11_TheWorkersHostSleeps(t *testing.T) {
 	}
 }
 
+// isReady reports whether a task's latest Dispatch has its worker.
+func (c Coordinator) isReady(t testing.TB, x api.WaveTask) bool {
+	t.Helper()
+	return x.DispatchId != nil && c.listed(t, *x.DispatchId).State == "ready"
+}
+
 func testSleep(t *testing.T, cut bool) {
 	sleep := time.Duration(scaled(t, 18, 30, 300)) * time.Second
 	p := Pairing{Home: StartHub(t, "home"), Worker: StartHub(t, "worker"), Root: t.TempDir()}
@@ -55,7 +63,10 @@ func testSleep(t *testing.T, cut bool) {
 	told := attachedTask("told", attached.Name+"@worker")
 	told.Goal = "echo $$ > '" + turn + ".tmp'; mv '" + turn + ".tmp' '" + turn + "'; " + g.wait() + done + "fine"
 	w := run.spawned(t, []waveEntry{p.far("far", l.note("ran")+g.wait()+done+"fine"), told, shTask(t, "near", done+"fine"), p.far("later", l.note("ran")+done+"fine", "far", "told")}, "--liveness", "10s")
-	eventually(t, "the workers work", waveLimit, func() bool { return exists(turn) && l.times(t, "ran")["far"] == 1 })
+	eventually(t, "the workers work", waveLimit, func() bool {
+		s := run.waveNow(t, w)
+		return exists(turn) && l.times(t, "ran")["far"] == 1 && run.isReady(t, taskIn(t, s, "far")) && run.isReady(t, taskIn(t, s, "told"))
+	})
 	raw, err := os.ReadFile(turn)
 	must(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
@@ -74,7 +85,7 @@ func testSleep(t *testing.T, cut bool) {
 	pause(sleep)
 	if s := run.waveNow(t, w); s.Wave.Status != "running" || !maps.Equal(s.Summary.ByStatus, map[string]int{"pending": 1, "running": 2, "completed": 1, "failed": 0, "cancelled": 0}) {
 		t.Errorf("while the host sleeps: %v", standings(s))
-	} else if x := taskIn(t, s, "far"); orNone(x.WaitingFor) != "peer" {
+	} else if x := taskIn(t, s, "far"); cut && orNone(x.WaitingFor) != "peer" {
 		t.Errorf("the worker waits for %s", orNone(x.WaitingFor))
 	}
 	signalAll(t, host, syscall.SIGCONT)
