@@ -8,12 +8,15 @@ import (
 	"github.com/wavehub/wavehub/client"
 )
 
-// printWave shows a wave: the wave, its tasks level by level, what they come to and
-// what is left over.
+// printWave shows a wave: the wave, its tasks level by level, what they come to, what
+// was found out about their work and what is left over.
 func printWave(p *printer, out *client.WaveSnapshot) {
 	printWaveHead(p, out.Wave)
 	printWaveTasks(p, out.Tasks)
 	printSummary(p, out.Summary)
+	for _, t := range out.Tasks {
+		printTaskFindings(p, t)
+	}
 	for _, r := range out.Residuals {
 		p.line("  left over: %s of %s on %s, %s", r.DispatchId, r.TaskId, orText(r.Server, "this hub"), r.State)
 	}
@@ -46,6 +49,25 @@ func printWaveTasks(p *printer, tasks []client.WaveTask) {
 		}
 	}
 	p.table([]string{"LEVEL", "TASK", "STATUS", "WORKER", "ATTEMPTS", "DISPATCH", "WAITING FOR", "REASON"}, rows)
+}
+
+// printTaskFindings shows what speaks against a task's work.
+func printTaskFindings(p *printer, t client.WaveTask) {
+	if r := t.VerifyResult; r != nil && *r != "passed" {
+		p.line("  %s: verification %s, by the %s", t.TaskId, *r, or(t.VerifiedBy, "hub"))
+	}
+	if len(t.ScopeViolations) > 0 {
+		p.line("  %s: changed outside of its scope: %s", t.TaskId, shortened(t.ScopeViolations))
+	}
+}
+
+// shortened is the beginning of a list of names.
+func shortened(names []string) string {
+	text := strings.Join(names[:min(len(names), namedTasks)], ", ")
+	if more := len(names) - namedTasks; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // placeOf is who does a task: an attached worker, or an agent on a hub.

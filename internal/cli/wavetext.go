@@ -26,10 +26,7 @@ func (n *remarks) add(code string, tasks []string, line int, detail string) {
 	if _, known := n.lines[code]; !known {
 		n.codes = append(n.codes, code)
 	}
-	where := strings.Join(tasks[:min(len(tasks), namedTasks)], ", ")
-	if more := len(tasks) - namedTasks; more > 0 {
-		where += fmt.Sprintf(" and %d more", more)
-	}
+	where := shortened(tasks)
 	if line > 0 {
 		where = strings.TrimSuffix("line "+strconv.Itoa(line)+", "+where, ", ")
 	}

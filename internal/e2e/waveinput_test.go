@@ -29,6 +29,7 @@ type waveEntry struct {
 	Dependencies []string       `json:"dependencies,omitempty"`
 	WriteScope   []string       `json:"write_scope"`
 	VerifyCmd    string         `json:"verify_cmd,omitempty"`
+	HandoffPath  string         `json:"handoff_path,omitempty"`
 	Timeout      any            `json:"timeout_secs,omitempty"`
 }
 
@@ -79,7 +80,7 @@ func (c Coordinator) waveEnds(t testing.TB, wave, status string) api.WaveSnapsho
 		return last.Wave.CompletedAt != nil
 	})
 	if string(last.Wave.Status) != status {
-		t.Fatalf("%s is %s: %+v", wave, last.Wave.Status, last.Tasks)
+		t.Fatalf("%s is %s: %v", wave, last.Wave.Status, standings(last))
 	}
 	return last
 }

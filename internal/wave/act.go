@@ -218,7 +218,6 @@ func (l *loop) land(c landed) {
 	switch to := target(t.Entry); {
 	case c.err == nil:
 		l.open(to)
-		delete(l.pause, to)
 	case errors.Is(c.err, context.Canceled): // the hub stops
 	case !coded:
 		l.s.Log.Warn("starting a wave's task", "wave", l.id, "task", t.Entry.Token, "error", c.err)
@@ -251,6 +250,17 @@ func (l *loop) later(what string, atLeast time.Duration) time.Duration {
 	p := min(max(2*l.pause[what], minPause), maxPause)
 	l.pause[what] = p
 	return l.clock.now + max(p, min(atLeast, maxPause))
+}
+
+// shut holds back what goes the way of an attempt that nobody took on.
+func (l *loop) shut(to string, d hub.Dispatch) {
+	reason, ok := passing(hub.Code(d.Reason))
+	if !ok {
+		reason = waitAgent
+	}
+	if l.gates[to].until <= l.clock.now {
+		l.gates[to] = hold{reason, l.later(to, 0)}
+	}
 }
 
 // open lets starts go to a target again.

@@ -345,7 +345,7 @@ func (s *step) doom(i int) {
 // did, for which no retry comes any more.
 func (s *step) cut(i int, reason string) standing {
 	t := &s.tasks[i]
-	if begun(t.WaveRow) && t.State == hub.TaskFailed && !poolClosed(*t.Dispatch) {
+	if begun(t.WaveRow) && t.State == hub.TaskFailed && !uncounted(*t.Dispatch) {
 		return standing{status: hub.WaveFailed, reason: t.Dispatch.Reason}
 	}
 	return standing{status: hub.WaveCancelled, reason: reason}

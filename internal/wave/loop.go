@@ -263,9 +263,17 @@ func (l *loop) take(rx store.Rx, i int, r hub.WaveRow) (err error) {
 func (l *loop) moved(t *task, r hub.WaveRow) {
 	t.refused, t.hold = "", hold{}
 	l.s.engine.know(l, r.Dispatch.ID, r.Task)
-	if r.Dispatch.State.Final() {
-		l.open(target(r.Entry))
-		l.watch.forget(r.Dispatch.ID)
+	d, to := *r.Dispatch, target(r.Entry)
+	if d.State == hub.Ready || d.State == hub.Succeeded {
+		delete(l.pause, to) // it takes work
+	}
+	if !d.State.Final() {
+		return
+	}
+	if l.watch.forget(d.ID); uncounted(d) {
+		l.shut(to, d)
+	} else {
+		l.open(to)
 	}
 }
 
@@ -292,7 +300,7 @@ func triesOf(rx store.DispatchReader, r hub.WaveRow) (x tries, err error) {
 			if d.ID == r.Base {
 				return x, nil
 			}
-			if d.State == hub.Failed && !poolClosed(d) {
+			if d.State == hub.Failed && !uncounted(d) {
 				x.failures++
 			}
 			if logged = logged || d.ID == r.Noted; !logged && d.ID != r.Dispatch.ID {

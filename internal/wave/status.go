@@ -6,8 +6,8 @@ import "github.com/wavehub/wavehub/internal/hub"
 type standing struct {
 	status hub.WaveStatus
 	reason string
-	// due says that a new attempt is to be made: because the last one failed, or
-	// without counting it, since its provider gave no work. held: its latest
+	// due says that a new attempt is to be made since the last one failed; pooled the
+	// same without counting it, since nobody took it on. held: its latest
 	// Dispatch was stopped or abandoned by somebody else than the engine, who has to
 	// say how it goes on.
 	due, pooled, held bool
@@ -72,7 +72,7 @@ func failedBy(w hub.Wave, r hub.WaveRow, failures int) standing {
 	switch {
 	case r.State != hub.TaskFailed:
 		return bySomebody(r)
-	case poolClosed(d):
+	case uncounted(d):
 		return standing{status: hub.WaveRunning, pooled: true}
 	case w.Ending == nil && d.Reason != string(hub.ErrorAuthFailed) && failures <= w.Policy.Retry:
 		return standing{status: hub.WaveRunning, due: true}
@@ -93,8 +93,15 @@ func bySomebody(r hub.WaveRow) standing {
 	return standing{status: hub.WaveRunning, held: true}
 }
 
-// poolClosed reports whether an attempt ended since its provider gave no work: it
-// counts neither as a failure nor as an attempt.
+// uncounted reports whether an attempt ended since nobody took it on for now: its
+// provider gave no work, or its hub refused it, after it had been asked, for what may
+// pass. It counts neither as a failure nor as an attempt.
+func uncounted(d hub.Dispatch) bool {
+	_, passes := passing(hub.Code(d.Reason))
+	return poolClosed(d) || d.State == hub.Failed && d.Evidence == hub.EvidenceStart && passes
+}
+
+// poolClosed reports whether an attempt ended since its provider gave no work.
 func poolClosed(d hub.Dispatch) bool {
 	return d.State == hub.Failed && (d.Reason == string(hub.ErrorRateLimited) || d.Reason == string(hub.ErrorQuotaExhausted))
 }

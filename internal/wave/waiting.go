@@ -30,10 +30,12 @@ func (s *Service) waitingAtWork(r hub.WaveRow) string {
 	}
 	o, ok := s.Work.Known(*r.Dispatch)
 	switch {
-	case !ok || o.WaitingFor == hub.WaitsForNone:
+	case !ok:
 		return ""
 	case o.Link == "down":
 		return waitPeer
+	case o.WaitingFor == hub.WaitsForNone, o.WaitingFor == hub.WaitsForUnknown && o.Process == hub.Live: // nothing tells of a wait
+		return ""
 	}
 	return o.WaitingFor
 }

@@ -485,7 +485,7 @@ func about(got, begun hub.Receipt) bool {
 
 // endRemote records the owner's answer, or what its absence proves.
 func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.Receipt, err error, how sending) (hub.Receipt, error) {
-	r, ev := begun, hub.EvStartFailed
+	r, ev, code := begun, hub.EvStartFailed, hub.Code("")
 	switch {
 	case err == nil && got.Queued():
 		return s.queued(ctx, d, begun, got)
@@ -498,17 +498,26 @@ func (s *Service) endRemote(ctx context.Context, d hub.Dispatch, begun, got hub.
 	default:
 		r.State, r.FailedStage, r.LastError = hub.StartFailed, r.Stage, err.Error()
 		r.NextCommands = [][]string{{"wavehub", "worker", "show", string(d.ID)}}
+		code = refusal(err)
 	}
 	r.Mutation = begun.Mutation
 	out := r
 	uerr := s.Store.Update(ctx, store.Settle, func(tx store.Tx) (err error) {
-		out, err = dispatch.EndStart(tx, d.ID, dispatch.Start{Event: ev, Reason: startReason(r), Receipt: r, Answered: how.answered})
+		out, err = dispatch.EndStart(tx, d.ID, dispatch.Start{Event: ev, Reason: cmp.Or(string(code), startReason(r)), Receipt: r, Answered: how.answered})
 		return err
 	})
 	if ev == hub.EvStartLost {
 		s.pursue("", d.ID)
 	}
 	return out, uerr
+}
+
+// refusal is the code of a refusal, "" for any other error.
+func refusal(err error) hub.Code {
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		return e.Code
+	}
+	return ""
 }
 
 // mayHaveStarted reports whether an error of a sending leaves open whether a
