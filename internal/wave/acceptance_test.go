@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,11 +227,11 @@ func TestAcceptance_V09_AnOfflineWorkerGetsItsStartOnce(t *testing.T) {
 		h.absent["w-a"] = true
 		p := started(t, h, policyOf(plain), []planned{{token: "a", level: 1}})
 		p.until("it is dispatched", func(_ hub.Wave, rows map[string]hub.WaveRow) bool { return rows["a"].Noted != "" })
-		time.Sleep(10 * time.Minute) // of the bubble's time: nobody is lost before it began
+		passes(10 * time.Minute) // of the bubble's time: nobody is lost before it began
 		p.down()
 		p = h.up() // and a restart sends nothing again
 		defer p.down()
-		time.Sleep(time.Minute)
+		passes(time.Minute)
 		w, rows := p.now()
 		if w.Status != hub.WaveRunning || rows["a"].Dispatch.State != hub.Starting || rows["a"].Attempts != 1 || p.starts("w-a") != 1 {
 			t.Fatalf("after a restart it is %s with %d session_starts\n%s", w.Status, p.starts("w-a"), told(rows))
@@ -265,20 +266,20 @@ func TestAcceptance_V12_ClockSteps(t *testing.T) {
 
 func stepped(t *testing.T, step time.Duration) {
 	h := newHost(t, succeeds(map[string]deed{"alive": hangs, "dead": hangs}))
-	began, ahead := time.Now(), time.Duration(0)
+	began, ahead := time.Now(), atomic.Int64{}
 	h.clock = func() wave.Instant {
 		up := time.Since(began)
-		return wave.Instant{Mono: up, Wall: hub.MicrosOf(began.Add(up + ahead)), Boot: "b1", SinceBoot: time.Hour + up}
+		return wave.Instant{Mono: up, Wall: hub.MicrosOf(began.Add(up + time.Duration(ahead.Load()))), Boot: "b1", SinceBoot: time.Hour + up}
 	}
 	p := started(t, h, policyOf(func(p *hub.WavePolicy) { p.OnFailure = hub.FailContinue }), []planned{{token: "alive", level: 1, timeout: 1800}, {token: "dead", level: 1}})
 	p.until("both are at work", func(_ hub.Wave, rows map[string]hub.WaveRow) bool {
 		return atWork(rows["alive"]) && atWork(rows["dead"])
 	})
 	p.present("alive")
-	ahead += step
-	time.Sleep(time.Minute)
+	ahead.Add(int64(step))
+	passes(time.Minute)
 	p.down()
-	ahead += step
+	ahead.Add(int64(step))
 	p = h.up()
 	defer p.down()
 	p.present("alive")
@@ -398,7 +399,7 @@ func TestAcceptance_V22_APersonsStopTripsNothing(t *testing.T) {
 		if out, err := p.work.Stop(t.Context(), p.request(operator, "", "stopWorker", stop), stop); err != nil || out.State != hub.Stopped {
 			t.Fatalf("the stop is %+v, %v", out, err)
 		}
-		time.Sleep(10 * time.Minute)
+		passes(10 * time.Minute)
 		w, rows := p.now()
 		if w.Status != hub.WaveRunning || w.Ending != nil || rows["a"].EndedAs != "" || rows["b"].EndedAs != "" || rows["a"].Attempts != 1 {
 			t.Fatalf("after a person's stop it is %+v\n%s", w, told(rows))
@@ -458,7 +459,7 @@ func TestAcceptance_V25_BarrierWithContinueEndsALevelAndNotTheNext(t *testing.T)
 		})
 		defer p.down()
 		p.until("the failure is written down", func(_ hub.Wave, rows map[string]hub.WaveRow) bool { return rows["bad"].EndedAs == hub.WaveFailed })
-		time.Sleep(time.Minute)
+		passes(time.Minute)
 		if _, rows := p.now(); !atWork(rows["slow"]) || rows["free"].EndedAs != "" {
 			t.Errorf("the level does not run to its end: %s", told(rows))
 		}
@@ -491,7 +492,7 @@ func TestAcceptance_V26_UsagePastTheBudgetEndsTheWave(t *testing.T) {
 		}
 		spend("a", 600)
 		spend("b", 400)
-		time.Sleep(time.Minute)
+		passes(time.Minute)
 		if w, _ := p.now(); w.Ending != nil {
 			t.Fatalf("at its budget it is ended: %+v", w.Ending)
 		}

@@ -35,6 +35,9 @@ type host struct {
 	muted   sync.Map            // names of workers that have fallen silent
 }
 
+// passes lets time pass: that of the test's bubble, in which nobody waits for it.
+func passes(d time.Duration) { <-time.NewTimer(d).C }
+
 // script is what the worker of a task does with an attempt.
 type script func(token string, attempt int) deed
 
