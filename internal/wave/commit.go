@@ -52,6 +52,18 @@ func (l *loop) commit(ctx context.Context, d decision) error {
 	return err
 }
 
+// commitFitting is commit of as much as one transaction holds: Tasks may have large
+// texts and results. What is left is decided again.
+func (l *loop) commitFitting(ctx context.Context, d decision) error {
+	for {
+		err := l.commit(ctx, d)
+		if !hub.IsCode(err, hub.CodeTooLarge) || len(d.changes) < 2 {
+			return err
+		}
+		d.changes = d.changes[:len(d.changes)/2]
+	}
+}
+
 // change writes down what was decided of one task, if it still is as it was then.
 func (l *loop) change(tx store.Tx, w hub.Wave, c change) error {
 	was := l.tasks[c.index].WaveRow
