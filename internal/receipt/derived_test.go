@@ -104,14 +104,14 @@ func TestBegunInATransactionIsObserved(t *testing.T) {
 // unfinished; a request that somebody makes is refused then.
 func TestWhatIsDecidedIsBegunBesideManyOthers(t *testing.T) {
 	st := open(t)
-	open := func(n int) error {
-		return st.Update(t.Context(), store.New, func(tx store.Tx) error {
-			rec, err := request(t, engine, receipt.DerivedKey("open", strconv.Itoa(n)), "x").Record(tx.Now(), store.ReceiptRunning, &answer{})
-			return errors.Join(err, tx.PutReceipt(rec))
-		})
-	}
-	for n := range receipt.MaxUnfinished {
-		if err := open(n); err != nil {
+	for first := 0; first < receipt.MaxUnfinished; first += 1000 {
+		if err := st.Update(t.Context(), store.New, func(tx store.Tx) (err error) {
+			for n := range 1000 {
+				rec, bad := request(t, engine, receipt.DerivedKey("open", strconv.Itoa(first+n)), "x").Record(tx.Now(), store.ReceiptRunning, &answer{})
+				err = errors.Join(err, bad, tx.PutReceipt(rec))
+			}
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

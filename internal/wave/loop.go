@@ -72,7 +72,7 @@ func (l *loop) run(ctx context.Context, recovered bool) {
 	for pause := minPause; ; {
 		next, done, err := l.reconcile(ctx)
 		switch {
-		case ctx.Err() != nil || done:
+		case ctx.Err() != nil || done && err == nil:
 			return
 		case err != nil:
 			l.s.Log.Error("reconciling a wave", "wave", l.id, "error", err)
