@@ -96,6 +96,7 @@ type Wave struct {
 	RaiseReason   string
 	Exhausted     bool
 	CheckpointDir string // absolute, on this host; "" for none
+	Filed         int64  // the Version that its folder shows, as far as it matters after the end
 	ElapsedMS     int64  // of this iteration
 	DowntimeMS    int64  // of this iteration: part of ElapsedMS
 	Clock         WaveClock
@@ -103,6 +104,12 @@ type Wave struct {
 	StartedAt     Micros // of this iteration, 0 before
 	CompletedAt   Micros
 	Version       int64 // grows with every change
+}
+
+// Unfiled reports whether the wave has ended and its checkpoint folder does not show
+// its last change.
+func (w Wave) Unfiled() bool {
+	return w.Status.Final() && w.CheckpointDir != "" && w.Filed < w.Version
 }
 
 // WaveEnding is the decision to end a wave; the first one counts.

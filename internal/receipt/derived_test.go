@@ -3,6 +3,7 @@ package receipt_test
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,36 @@ func TestBegunInATransactionIsObserved(t *testing.T) {
 		return err
 	}); !hub.IsCode(err, hub.CodeRequestMismatch) {
 		t.Errorf("another request under its key: %v", err)
+	}
+}
+
+// Invariant 12: what is decided is begun, however many requests of its principal are
+// unfinished; a request that somebody makes is refused then.
+func TestWhatIsDecidedIsBegunBesideManyOthers(t *testing.T) {
+	st := open(t)
+	for first := 0; first < receipt.MaxUnfinished; first += 1000 {
+		if err := st.Update(t.Context(), store.New, func(tx store.Tx) (err error) {
+			for n := range 1000 {
+				rec, bad := request(t, engine, receipt.DerivedKey("open", strconv.Itoa(first+n)), "x").Record(tx.Now(), store.ReceiptRunning, &answer{})
+				err = errors.Join(err, bad, tx.PutReceipt(rec))
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := request(t, engine, receipt.DerivedKey("stop"), "x")
+	if err := st.Update(t.Context(), store.Settle, func(tx store.Tx) error {
+		_, err := receipt.BeginInTx(tx, r, func(store.Tx) (answer, error) { return answer{}, nil })
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	jobs := group.New(t.Context())
+	defer jobs.Stop(time.Second)
+	_, err := receipt.Long(t.Context(), receipt.NewGate(st, jobs.Go), request(t, engine, receipt.DerivedKey("start"), "x"), (&effects{}).operation())
+	if !hub.IsCode(err, hub.CodeReceiptsFull) {
+		t.Errorf("a start: %v", err)
 	}
 }
 

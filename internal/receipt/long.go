@@ -152,7 +152,12 @@ func begin[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Opera
 	var rec store.Receipt
 	var found bool
 	err := g.w.Update(ctx, op.Class, func(tx store.Tx) (err error) {
-		out, rec, found, err = beginTx[T, P](tx, r, op.Begin)
+		out, rec, found, err = beginTx[T, P](tx, r, func(tx store.Tx) (T, error) {
+			if err := tooMany(tx, r.Principal.Name()); err != nil {
+				return *new(T), err
+			}
+			return op.Begin(tx)
+		})
 		return err
 	})
 	return out, rec, found, err
@@ -161,7 +166,8 @@ func begin[T any, P Result[T]](ctx context.Context, g *Gate, r Request, op Opera
 // BeginInTx begins a long operation inside a transaction that the caller has: begin
 // and the running receipt commit with it or not at all. Long with the same request
 // then observes what was begun. A request that is on record begins nothing again
-// and is answered as it is recorded.
+// and is answered as it is recorded. It is not refused for others that are
+// unfinished: what causes it is decided, and could not be committed without it.
 func BeginInTx[T any, P Result[T]](tx store.Tx, r Request, begin func(store.Tx) (T, error)) (T, error) {
 	out, _, found, err := beginTx[T, P](tx, r, begin)
 	if err != nil {
@@ -178,9 +184,6 @@ func beginTx[T any, P Result[T]](tx store.Tx, r Request, begin func(store.Tx) (T
 	}
 	if found {
 		return out, rec, found, json.Unmarshal(rec.Body, &out)
-	}
-	if err = tooMany(tx, r.Principal.Name()); err != nil {
-		return out, rec, found, err
 	}
 	if out, err = begin(tx); err != nil {
 		return out, rec, found, err

@@ -47,10 +47,18 @@ func Update(tx updateTx, in UpdateInput) (hub.Task, error) {
 	}
 	changed.Version++
 	changed.UpdatedAt = tx.Now()
-	if err := tx.SaveTaskText(changed); err != nil {
+	if err := saveChanged(tx, changed, in.Change); err != nil {
 		return t, err
 	}
 	return changed, Unlock(tx, changed)
+}
+
+// saveChanged stores a Task, and its text only if that has changed.
+func saveChanged(tx store.Tasks, t hub.Task, c hub.TaskChange) error {
+	if c.Title == "" && c.Spec == "" {
+		return tx.SaveTask(t)
+	}
+	return tx.SaveTaskText(t)
 }
 
 func change(tx updateTx, t hub.Task, c hub.TaskChange) (hub.Task, error) {

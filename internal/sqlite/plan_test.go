@@ -111,6 +111,8 @@ func TestPlansOfWaves(t *testing.T) {
 		"WaveList status":   {waves(store.WaveFilter{Status: "s"}), "waves_status"},
 		"WaveList both":     {waves(store.WaveFilter{Run: "r", Status: "s"}), "waves_"},
 		"RunningWaves":      {runningQuery, "waves_status"},
+		"UnfiledWaves":      {unfiledQuery, "waves_unfiled"},
+		"WaveFiled":         {fileWave, "waves"},
 		"WaveTasks":         {waveTasksQuery, "wave_tasks"},
 		"WaveTaskNamed":     {waveTaskNamed, "wave_tasks"},
 		"WaveRows":          {waveRowsQuery, "dispatches_task"},

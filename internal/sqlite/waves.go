@@ -7,11 +7,13 @@ import (
 
 const (
 	waveCols = "uid, id, run, goal, owner, status, ending, policy, metadata, total, warnings, iteration, raise_reason, exhausted, " +
-		"checkpoint_dir, elapsed_ms, downtime_ms, clock, created_at, started_at, completed_at, version"
+		"checkpoint_dir, filed, elapsed_ms, downtime_ms, clock, created_at, started_at, completed_at, version"
 
 	waveQuery    = `SELECT ` + waveCols + ` FROM waves WHERE id = ?`
 	runningQuery = `SELECT id FROM waves WHERE status = 'running' ORDER BY rid`
 	deleteWave   = `DELETE FROM waves WHERE uid = ?`
+	unfiledQuery = `SELECT id FROM waves WHERE rid > 0 AND checkpoint_dir <> '' AND filed < version AND +status IN ('completed', 'failed', 'cancelled') ORDER BY rid`
+	fileWave     = `UPDATE waves SET filed = ? WHERE uid = ? AND filed < ?`
 
 	// A replaced wave's Tasks are cancelled as task update would, all at once.
 	withdrawTasks = `UPDATE tasks SET state = 'cancelled', version = version + 1, updated_at = ?
@@ -25,14 +27,14 @@ var (
 
 func scanWave(s scanner, w *hub.Wave) error {
 	return s.Scan(&w.UID, &w.ID, &w.Run, &w.Goal, &w.Owner, &w.Status, fromJSON{&w.Ending}, fromJSON{&w.Policy}, (*[]byte)(&w.Metadata), &w.Total,
-		fromJSON{&w.Warnings}, &w.Iteration, &w.RaiseReason, &w.Exhausted, &w.CheckpointDir, &w.ElapsedMS, &w.DowntimeMS, fromJSON{&w.Clock},
+		fromJSON{&w.Warnings}, &w.Iteration, &w.RaiseReason, &w.Exhausted, &w.CheckpointDir, &w.Filed, &w.ElapsedMS, &w.DowntimeMS, fromJSON{&w.Clock},
 		&w.CreatedAt, &w.StartedAt, &w.CompletedAt, &w.Version)
 }
 
 // waveArgs is in the order of waveCols.
 func waveArgs(w hub.Wave) []any {
 	return []any{w.UID, w.ID, w.Run, w.Goal, w.Owner, w.Status, asJSON{w.Ending}, asJSON{w.Policy}, blob(w.Metadata), w.Total,
-		asJSON{w.Warnings}, w.Iteration, w.RaiseReason, w.Exhausted, w.CheckpointDir, w.ElapsedMS, w.DowntimeMS, asJSON{w.Clock},
+		asJSON{w.Warnings}, w.Iteration, w.RaiseReason, w.Exhausted, w.CheckpointDir, w.Filed, w.ElapsedMS, w.DowntimeMS, asJSON{w.Clock},
 		w.CreatedAt, w.StartedAt, w.CompletedAt, w.Version}
 }
 
@@ -67,6 +69,18 @@ func wavePage(f store.WaveFilter) (query string, args []any) {
 func (q querier) RunningWaves() ([]hub.WaveID, error) {
 	ids, err := all(q, func(s scanner, id *hub.WaveID) error { return s.Scan(id) }, runningQuery)
 	return ids, wrap(err, "listing running waves")
+}
+
+// UnfiledWaves implements store.WaveReader.
+func (q querier) UnfiledWaves() ([]hub.WaveID, error) {
+	ids, err := all(q, func(s scanner, id *hub.WaveID) error { return s.Scan(id) }, unfiledQuery)
+	return ids, wrap(err, "listing waves whose folder is behind")
+}
+
+// WaveFiled implements store.Waves.
+func (tx *Tx) WaveFiled(uid hub.WaveUID, version int64) error {
+	_, err := tx.exec(fileWave, version, uid, version)
+	return wrap(err, "noting what the folder of a wave shows")
 }
 
 // PutWave implements store.Waves.

@@ -15,6 +15,9 @@ type WaveReader interface {
 	WaveList(WaveFilter, Page) (ws []hub.Wave, next int64, err error)
 	// RunningWaves are the oldest first.
 	RunningWaves() ([]hub.WaveID, error)
+	// UnfiledWaves are the final ones, the oldest first, whose checkpoint folder does
+	// not show their last change.
+	UnfiledWaves() ([]hub.WaveID, error)
 	// WaveTasks are all tasks as declared, WaveRows with their present state.
 	WaveTasks(hub.WaveID) ([]hub.WaveTask, error)
 	WaveRows(hub.WaveID) ([]hub.WaveRow, error)
@@ -57,6 +60,9 @@ type Waves interface {
 	// MoveWaveOrders gives a wave the orders that were staged for from, in the place
 	// of its own.
 	MoveWaveOrders(from, to hub.WaveUID) error
+	// WaveFiled notes that the checkpoint folder of a wave shows a version of it. It
+	// changes nothing else: no version is raised, and nothing is signalled.
+	WaveFiled(uid hub.WaveUID, version int64) error
 	// SaveWaveProgress stores what the engine wrote down of one task.
 	SaveWaveProgress(hub.WaveTask) error
 }

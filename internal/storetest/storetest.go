@@ -38,7 +38,7 @@ func Run(t *testing.T, o Options) {
 		{"Identity", identity}, {"Counts", counts}, {"Limits", limits},
 		{"Isolation", isolation}, {"OwnWrites", ownWrites}, {"Panic", panics}, {"Cancelled", cancelled},
 		{"Nested", nested}, {"TooLarge", tooLarge}, {"Signals", signals}, {"Concurrent", concurrent},
-		{"Waves", waves}, {"WavePages", wavePages}, {"StagedWaves", stagedWaves}, {"Leftovers", leftovers}, {"ReplacedWaves", replacedWaves},
+		{"Waves", waves}, {"WavePages", wavePages}, {"UnfiledWaves", unfiledWaves}, {"StagedWaves", stagedWaves}, {"Leftovers", leftovers}, {"ReplacedWaves", replacedWaves},
 		{"WaveRows", waveRows}, {"WaveEdits", waveEdits}, {"WaveOrders", waveOrders}, {"WaveUsages", waveUsages}, {"RewrittenTasks", rewrittenTasks},
 		{"Events", events}, {"EventPlaces", eventPlaces}, {"EventBytes", eventBytes}, {"SweptEvents", sweptEvents},
 		{"MailModel", mailModel}, {"RelayModel", relayModel},

@@ -83,6 +83,29 @@ func wavePages(f *fixture) {
 	})
 }
 
+// unfiledWaves: a wave that has ended is behind until its folder shows its version.
+func unfiledWaves(f *fixture) {
+	n := 0
+	open, bare, ended := newWave(&n, 1).Wave, newWave(&n, 1).Wave, newWave(&n, 1).Wave
+	open.CheckpointDir, open.Status = "/c", hub.WaveRunning
+	bare.Status, bare.CheckpointDir, ended.Status, ended.CheckpointDir = hub.WaveFailed, "", hub.WaveFailed, "/c"
+	open.Filed, bare.Filed, ended.Filed = 0, 0, 0
+	f.update(func(tx store.Tx) error { return first(tx.PutWave(open), tx.PutWave(bare), tx.PutWave(ended)) })
+	behind := func(want ...hub.WaveID) {
+		f.Helper()
+		f.view(func(rx store.Rx) error { return same(f, want)(rx.UnfiledWaves()) })
+	}
+	behind(ended.ID)
+	f.update(func(tx store.Tx) error { return tx.WaveFiled(ended.UID, 1) })
+	behind()
+	ended.Filed, ended.Version = 1, 1
+	f.view(func(rx store.Rx) error { return same(f, ended)(rx.Wave(ended.ID)) })
+	f.update(func(tx store.Tx) error { return tx.SaveWave(ended) })
+	behind(ended.ID)
+	f.update(func(tx store.Tx) error { return first(tx.WaveFiled(ended.UID, 2), tx.WaveFiled(ended.UID, 1)) })
+	behind() // what it shows does not fall back
+}
+
 // stagedWaves: nobody sees a wave, a task or a Task of it before it is put.
 func stagedWaves(f *fixture) {
 	n := 0

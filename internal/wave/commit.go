@@ -51,6 +51,18 @@ func (l *loop) commit(ctx context.Context, d decision) error {
 	return err
 }
 
+// commitFitting is commit of as much as one transaction holds: Tasks may have large
+// texts and results. What is left is decided again.
+func (l *loop) commitFitting(ctx context.Context, d decision) error {
+	for {
+		err := l.commit(ctx, d)
+		if !hub.IsCode(err, hub.CodeTooLarge) || len(d.changes) < 2 {
+			return err
+		}
+		d.changes = d.changes[:len(d.changes)/2]
+	}
+}
+
 // write writes the changes down that still hold, and returns the ending if it does.
 func (l *loop) write(tx store.Tx, w hub.Wave, d decision) (*hub.WaveEnding, error) {
 	rows := make(map[int]hub.WaveRow, len(d.changes))

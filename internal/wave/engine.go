@@ -100,11 +100,15 @@ func forward(ctx context.Context, from <-chan struct{}, to chan<- int, i int) {
 	}
 }
 
-// begin gives every running wave its loop.
+// begin gives every wave its loop that runs, or whose checkpoint folder is behind.
 func (s *Service) begin(ctx context.Context, loops *sync.WaitGroup, recovered bool) error {
 	var ids []hub.WaveID
 	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
-		ids, err = rx.RunningWaves()
+		if ids, err = rx.RunningWaves(); err != nil {
+			return err
+		}
+		behind, err := rx.UnfiledWaves()
+		ids = append(ids, behind...)
 		return err
 	})
 	for _, id := range ids {
@@ -153,7 +157,8 @@ func (s *Service) toldOfTask(ctx context.Context, id hub.TaskID) {
 	}
 }
 
-// toldOfWave has a running wave followed, or its loop look at it again.
+// toldOfWave has a wave followed that runs, or whose folder is behind, or its loop
+// look at it again.
 func (s *Service) toldOfWave(ctx context.Context, loops *sync.WaitGroup, id hub.WaveID) {
 	if l := s.engine.loop(id); l != nil {
 		l.poke(func() {})
@@ -167,7 +172,7 @@ func (s *Service) toldOfWave(ctx context.Context, loops *sync.WaitGroup, id hub.
 	switch {
 	case err != nil && ctx.Err() == nil && !hub.IsCode(err, hub.CodeWaveNotFound):
 		s.Log.Error("reading a wave", "wave", id, "error", err)
-	case err == nil && w.Status == hub.WaveRunning:
+	case err == nil && (w.Status == hub.WaveRunning || w.Unfiled()):
 		s.follow(ctx, loops, id, false)
 	}
 }

@@ -14,7 +14,7 @@ type filing struct {
 	through int           // the last level whose done.json is there; -1 without a folder
 	retryAt time.Duration // when a failed write is tried again, 0 for none
 	pause   time.Duration
-	failing bool
+	failing bool // that it failed is in the log
 }
 
 // file writes what the folder lacks. A failure is told once, and tried again.
@@ -45,18 +45,26 @@ func (l *loop) file(ctx context.Context) error {
 	if f.failing {
 		return nil
 	}
-	f.failing = true
 	l.s.Log.Warn("writing a checkpoint", "wave", l.id, "error", err)
-	return l.s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+	told := l.s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
 		return logWave(tx, l.wave, hub.EventWarning, warning{Code: "checkpoint_failed", Detail: err.Error()})
 	})
+	f.failing = told == nil
+	return told
 }
 
-// fileAll writes the folder of a wave that is final, for as long as it takes.
+// fileAll writes the folder of a wave that is final, for as long as it takes, and
+// notes that it shows the end: until that is committed the next hub does it again.
 func (l *loop) fileAll(ctx context.Context) error {
+	if !l.wave.Unfiled() {
+		return nil
+	}
 	for l.files.due = true; ; {
-		if err := l.file(ctx); err != nil || !l.files.due || l.wave.CheckpointDir == "" {
+		if err := l.file(ctx); err != nil {
 			return err
+		}
+		if !l.files.due {
+			return l.filed(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -67,6 +75,11 @@ func (l *loop) fileAll(ctx context.Context) error {
 		}
 		l.clock.look(l.s.clock())
 	}
+}
+
+// filed notes what the folder shows.
+func (l *loop) filed(ctx context.Context) error {
+	return l.s.Store.Update(ctx, store.Settle, func(tx store.Tx) error { return tx.WaveFiled(l.wave.UID, l.wave.Version) })
 }
 
 // refreshed reads the wave again while its folder cannot be written: it may have

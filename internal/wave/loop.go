@@ -120,7 +120,7 @@ func (l *loop) reconcile(ctx context.Context) (next time.Duration, done bool, er
 			l.act(d)
 			return l.next(), false, l.keepTime(ctx)
 		}
-		if err := l.commit(ctx, d); err != nil {
+		if err := l.commitFitting(ctx, d); err != nil {
 			return 0, false, err
 		}
 	}

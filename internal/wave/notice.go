@@ -16,12 +16,17 @@ const (
 	noticeIdle   = "worker_waiting"
 )
 
-// maxTold bounds each list of a notice.
-const maxTold = 50
+// Bounds of a notice: of the entries of each list, and of the bytes of all of them
+// together, which leave room for the rest of the message.
+const (
+	maxTold      = 50
+	maxToldBytes = 128 << 10
+)
 
 // final is what is told of the end of a wave; more is how many of each list are left
 // out.
 type final struct {
+	bytes     int // of the entries of all lists
 	counts    map[hub.WaveStatus]int
 	failed    []failedTask
 	blocked   []string
@@ -44,7 +49,8 @@ type residual struct {
 	Server   string            `json:"server"`
 }
 
-// maxOutputTold bounds what a notice says of one failed task's words.
+// maxOutputTold bounds what a notice says of one failed task's words, and of the
+// reason of its failure.
 const maxOutputTold = 400
 
 // noteFinal tells the Run once that a wave has ended, and how.
@@ -69,7 +75,7 @@ func noteFinal(tx store.Tx, w hub.Wave, rows []hub.WaveRow) error {
 func (f *final) add(st standing, r hub.WaveRow) {
 	f.counts[st.status]++
 	if st.status == hub.WaveFailed {
-		t := failedTask{Token: r.Entry.Token, Task: r.Task, Error: st.reason, Dispatch: latest(r)}
+		t := failedTask{Token: r.Entry.Token, Task: r.Task, Error: clip(st.reason, maxOutputTold), Dispatch: latest(r)}
 		if t.Dispatch != "" && r.Dispatch.State == hub.Failed {
 			t.Output = clip(r.Result, maxOutputTold)
 		}
@@ -85,7 +91,9 @@ func (f *final) add(st standing, r hub.WaveRow) {
 
 // told is a list of a notice with one more entry, or with one more left out.
 func told[T any](f *final, name string, list []T, one T) []T {
-	if len(list) < maxTold {
+	raw, err := encode(one)
+	if size := f.bytes + len(raw); err == nil && len(list) < maxTold && size <= maxToldBytes {
+		f.bytes = size
 		return append(list, one)
 	}
 	f.more[name]++

@@ -81,8 +81,16 @@ func setTimeout(w *hub.Wave, secs *int64) error {
 	return nil
 }
 
-// maxOrdersLogged bounds what one transaction logs of the decisions of a plan.
-const maxOrdersLogged = 5000
+// Bounds of what one transaction logs of the decisions of a plan: it may be the one
+// that stores the last part of the wave too.
+const (
+	maxOrdersLogged  = 5000
+	maxOrderBytes    = 2 << 20 // of all events of them
+	maxOrderPathTold = 1 << 10
+)
+
+// eventWeight is what an event takes beside its texts.
+const eventWeight = 400
 
 // logOrders logs the decisions that serializing made. Of more than can be logged a
 // warning tells.
@@ -95,21 +103,28 @@ func logOrders(tx store.Tx, w hub.Wave) error {
 	if err != nil {
 		return err
 	}
+	size := 0
 	for n, o := range orders {
-		if n == maxOrdersLogged {
+		x := xs[o.Second]
+		data, err := encode(serialized{x.Entry.Token, xs[o.First].Entry.Token, hub.Cut(o.Path, maxOrderPathTold)})
+		if err != nil {
+			return err
+		}
+		if size += len(data) + len(x.Entry.Token) + eventWeight; n == maxOrdersLogged || size > maxOrderBytes {
 			return logWave(tx, w, hub.EventWarning, warning{Code: "serialized", Detail: number(len(orders)-n) + " more decisions: see wave graph"})
 		}
-		x := xs[o.Second]
-		raw := struct {
-			Task  string `json:"task_id"`
-			After string `json:"after"`
-			Path  string `json:"path"`
-		}{x.Entry.Token, xs[o.First].Entry.Token, o.Path}
-		if err := appendTo(tx, w, x, hub.EventTaskSerialized, raw); err != nil {
+		if err := appendTo(tx, w, x, hub.EventTaskSerialized, data); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// serialized is the data of an event of that kind.
+type serialized struct {
+	Task  string `json:"task_id"`
+	After string `json:"after"`
+	Path  string `json:"path"`
 }
 
 // Cancel ends a wave as cancelled, and waits for that as long as in says. A pending

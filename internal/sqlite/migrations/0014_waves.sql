@@ -15,6 +15,7 @@ CREATE TABLE waves (
     raise_reason   TEXT NOT NULL,
     exhausted      INTEGER NOT NULL,
     checkpoint_dir TEXT NOT NULL,
+    filed          INTEGER NOT NULL, -- the version that the checkpoint folder shows
     elapsed_ms     INTEGER NOT NULL,
     downtime_ms    INTEGER NOT NULL,
     clock          TEXT NOT NULL,
@@ -25,6 +26,7 @@ CREATE TABLE waves (
 ) STRICT;
 CREATE INDEX waves_run ON waves (run);
 CREATE INDEX waves_status ON waves (status);
+CREATE INDEX waves_unfiled ON waves (rid) WHERE checkpoint_dir <> '' AND filed < version;
 
 -- Rows whose uid is no wave's belong to one that is being stored in parts; what
 -- was left of such a wave is dropped when the hub starts.
