@@ -1,7 +1,6 @@
 package wave
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -180,11 +179,12 @@ func (v revision) settle(tx store.Tx) error {
 	if _, err := run.Update(tx, run.UpdateInput{Task: x.Task, Change: hub.TaskChange{State: state}}); err != nil {
 		return err
 	}
-	x.EndedAs, x.EndedReason, x.CompletedAt = v.status, cmp.Or(v.reason, hub.EndSetByOperator), tx.Now()
+	x.EndedAs, x.EndedReason, x.CompletedAt = v.status, setByOperator(v.reason), tx.Now()
 	return tx.SaveWaveProgress(x)
 }
 
 func ended(x hub.WaveTask, now hub.TaskState) error {
 	e := hub.Errorf(hub.CodeTaskStateInvalid, "the task %s is %s, and stays so", x.Entry.Token, now)
+	e.Hint = "a wave that has ended is run again by wave retry; a pending one can be made anew by wave create --replace"
 	return e.WithNext("wavehub", "wave", "status", string(x.Wave))
 }

@@ -43,6 +43,14 @@ func (s *Service) updateRunning(ctx context.Context, q receipt.Request, id hub.W
 	})
 }
 
+// setByOperator is the reason of a task whose status an operator set, with theirs.
+func setByOperator(reason string) string {
+	if reason == "" {
+		return hub.EndSetByOperator
+	}
+	return hub.EndSetByOperator + ": " + reason
+}
+
 // setStatus ends a task by the word of its operator.
 func (s *Service) setStatus(tx store.Tx, w hub.Wave, r hub.WaveRow, in TaskUpdate) error {
 	st := standingOf(w, r, w.Policy.Retry+1)
@@ -54,10 +62,7 @@ func (s *Service) setStatus(tx store.Tx, w hub.Wave, r hub.WaveRow, in TaskUpdat
 		e.Hint = "a wave that has ended is run again by wave retry"
 		return e
 	}
-	r.EndedAs, r.EndedReason, r.CompletedAt = in.Status, hub.EndSetByOperator, tx.Now()
-	if in.Reason != "" {
-		r.EndedReason = hub.EndSetByOperator + ": " + in.Reason
-	}
+	r.EndedAs, r.EndedReason, r.CompletedAt = in.Status, setByOperator(in.Reason), tx.Now()
 	step := step{view: &view{wave: w}}
 	one := task{WaveRow: r}
 	for _, e := range step.outcome(&one, standing{status: r.EndedAs, reason: r.EndedReason}) {
