@@ -3,8 +3,8 @@ package wave
 import (
 	"errors"
 	"strconv"
-	"sync"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/wavehub/wavehub/internal/hub"
