@@ -67,11 +67,22 @@ func (s *Service) revise(ctx context.Context, id hub.WaveID, v *revision) error 
 	if err != nil {
 		return err
 	}
-	if v.after, err = s.judge(ctx, sourced{entries: es}, v.wave.Policy); err != nil {
+	if v.after, err = s.judge(ctx, sourced{entries: es, done: v.completed()}, v.wave.Policy); err != nil {
 		return err
 	}
 	v.reorders = !slices.Equal(v.orders, v.after.plan.Orders)
 	return v.after.refusal()
+}
+
+// completed are the tokens of the tasks that are, but for the one that is edited.
+func (v revision) completed() map[string]bool {
+	out := map[string]bool{}
+	for _, x := range v.tasks {
+		if x.EndedAs == hub.WaveCompleted && x.Entry.Token != v.token {
+			out[x.Entry.Token] = true
+		}
+	}
+	return out
 }
 
 func entriesOf(xs []hub.WaveTask) []hub.WaveEntry {
