@@ -49,7 +49,7 @@ func (a *app) checkGlobals(cmd *cobra.Command, _ []string) error {
 	if err := a.checkHub(cmd); err != nil {
 		return err
 	}
-	a.flags.timed = cmd.Flags().Changed("timeout")
+	a.flags.timed = cmd.Root().PersistentFlags().Changed("timeout") // not the time of a wave or task, which hides it
 	switch {
 	case a.flags.timeout < 0 || a.flags.connectTimeout < 0:
 		return misused(cmd, "takes no negative time")

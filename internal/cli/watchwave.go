@@ -41,12 +41,8 @@ func (a *app) waveWatch() *cobra.Command {
 	return cmd
 }
 
-// followWave watches a wave from its first event until it has ended: as a live view
-// on a terminal, as JSON lines elsewhere. It returns nil however the wave ends.
-func (a *app) followWave(ctx context.Context, s *session, wave string) error {
-	return a.watchWave(ctx, s, wave, nil, false)
-}
-
+// watchWave watches a wave from behind an event, nil for its first, until it has
+// ended: as a live view on a terminal, as JSON lines elsewhere.
 func (a *app) watchWave(parent context.Context, s *session, wave string, after *int64, exitStatus bool) error {
 	ctx, cancel := a.limited(parent)
 	defer cancel()

@@ -249,10 +249,10 @@ func TestCreateBeginsWithTheID(t *testing.T) {
 func TestRunCreatesSpawnsAndFollows(t *testing.T) {
 	h := waveHub(t)
 	h.on("POST /v1/waves", 201, createdDoc("running"))
-	serveLog(h, []string{"wave_started", "wave_failed"}, []string{"failed"})
+	serveLog(h, []string{"wave_started", "wave_failed"}, []string{"running", "failed"})
 	tasks := h.file("tasks.json", "[]")
-	wavehub(t, "--run", "run_1", "wave", "run", tasks, "--exit-status").want(t, 1, "wave w1 runs")
-	if first := h.requests()[0]; first.route != "POST /v1/waves" || !strings.Contains(first.body, `"spawn":true`) || !strings.Contains(first.body, `"format":"auto"`) {
+	wavehub(t, "--run", "run_1", "wave", "run", tasks, "--exit-status", "--timeout", "2h").want(t, 1, "wave w1 runs") // the time is the wave's, and not that of watching it
+	if first := h.requests()[0]; first.route != "POST /v1/waves" || !strings.Contains(first.body, `"spawn":true`) || !strings.Contains(first.body, `"format":"auto"`) || !strings.Contains(first.body, `"timeout_secs":7200`) {
 		t.Errorf("%s %s", first.route, first.body)
 	}
 	h.fail("POST /v1/waves", 400, "plan_invalid")

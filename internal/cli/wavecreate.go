@@ -241,12 +241,5 @@ func (a *app) runWave(ctx context.Context, f *waveFlags) error {
 		return err
 	}
 	a.say("wave %s runs", out.Wave.WaveId)
-	if err := a.followWave(ctx, s, out.Wave.WaveId); err != nil || !f.strict {
-		return err
-	}
-	now, err := s.Wave(ctx, out.Wave.WaveId)
-	if err != nil {
-		return err
-	}
-	return waveExit(f.strict, now.Wave.Status)
+	return a.watchWave(ctx, s, out.Wave.WaveId, nil, f.strict)
 }

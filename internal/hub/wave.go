@@ -74,6 +74,13 @@ func WaveSession(w WaveID, token string) string { return string(w) + "--" + toke
 // WaveOrigin is the origin of the Tasks of a wave.
 func WaveOrigin(w WaveID) string { return "wave:" + string(w) }
 
+// NoWaveTask refuses a name that no task of a wave has.
+func NoWaveTask(w WaveID, token string) *Error {
+	e := Errorf(CodeTaskNotFound, "the wave %s has no task %q", w, token)
+	e.Hint = "see the tasks of the wave with wave status"
+	return e
+}
+
 // Wave is a set of Tasks of one Run that its caller handed to the hub, with a
 // policy. Times of day are the home's; durations are awake time of the home and
 // downtime, in milliseconds.

@@ -84,7 +84,7 @@ func (q querier) WaveTasks(id hub.WaveID) ([]hub.WaveTask, error) {
 
 // WaveTaskNamed implements store.WaveReader.
 func (q querier) WaveTaskNamed(id hub.WaveID, token string) (hub.WaveTask, error) {
-	x, err := must(q, scanWaveTask, hub.Errorf(hub.CodeTaskNotFound, "the wave %s has no task %q", id, token), waveTaskNamed, id, token)
+	x, err := must(q, scanWaveTask, hub.NoWaveTask(id, token), waveTaskNamed, id, token)
 	return x, wrap(err, "reading the task %s of the wave %s", token, id)
 }
 

@@ -122,8 +122,7 @@ func pendingOnly(w hub.Wave) error {
 	case w.Status == hub.WavePending:
 		return nil
 	case w.Status.Final():
-		e := hub.Errorf(hub.CodeWaveFinal, "the wave %s is %s", w.ID, w.Status)
-		return e.WithNext("wavehub", "wave", "status", string(w.ID))
+		return waveFinal(w)
 	}
 	e := hub.Errorf(hub.CodeWaveRunning, "the wave %s is running; its tasks, their order and their places stay as they are", w.ID)
 	return e.WithNext("wavehub", "wave", "status", string(w.ID))

@@ -334,6 +334,34 @@ func TestCompletedFromTheBeginning(t *testing.T) {
 	}
 }
 
+// Who did what is completed need not be known to the hub that goes on; who does the
+// rest does.
+func TestCompletedTasksNeedNoPlace(t *testing.T) {
+	w, x := newWorld(t), finishedWave()
+	for i := range x.rows {
+		x.rows[i].Entry.Worker, x.rows[i].Entry.WriteScope = "elsewhere", []string{}
+	}
+	c := x.checkpoint()
+	in := w.input("w1")
+	in.Plan, in.Checkpoint = PlanInput{}, &c
+	w.create(in)
+	if _, err := w.AddTask(t.Context(), w.request("wave_task_add", "more"), "w1", entry("more")); err != nil {
+		t.Errorf("adding a task: %v", err)
+	}
+	delete(c.Done, 3)
+	in.ID = "w2"
+	_, err := w.Create(t.Context(), w.request("wave_create", "w2"), in)
+	e, ok := errors.AsType[*hub.Error](err)
+	if !ok || len(e.Findings) == 0 {
+		t.Fatalf("the third level is nobody's: %v", err)
+	}
+	for _, f := range e.Findings {
+		if f.Code != hub.FindWorkerNotFound || len(f.Tasks) == len(x.rows) {
+			t.Errorf("%s of %v", f.Code, f.Tasks)
+		}
+	}
+}
+
 func TestPartsAreBounded(t *testing.T) {
 	var xs []hub.WaveTask
 	var ts []hub.Task

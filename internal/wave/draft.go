@@ -60,7 +60,10 @@ func (in CreateInput) restore() (CreateInput, restored, error) {
 		}
 	}
 	in.Goal = cmp.Or(in.Goal, back.Goal)
-	in.Plan = PlanInput{Tasks: back.Entries}
+	in.Plan = PlanInput{Tasks: back.Entries, done: make(map[string]bool, len(back.Done))}
+	for token := range back.Done {
+		in.Plan.done[token] = true
+	}
 	in.Plan.Policy, err = back.Policy.Clean()
 	return in, back, err
 }

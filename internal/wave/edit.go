@@ -44,7 +44,7 @@ func (s *Service) UpdateTask(ctx context.Context, r receipt.Request, id hub.Wave
 		case err != nil:
 			return Created{}, err
 		case known && in.Status == "", w.Status == hub.WavePending:
-			return s.edit(ctx, r, id, known, in.editing(token))
+			return s.edit(ctx, r, id, known, in.editing(id, token))
 		case !known && (in.declares() || w.Status.Final()):
 			return Created{}, pendingOnly(w)
 		case in.Status != "":
@@ -81,13 +81,13 @@ type editing struct {
 	reason  string
 }
 
-func (in TaskUpdate) editing(token string) editing {
+func (in TaskUpdate) editing(id hub.WaveID, token string) editing {
 	ed := editing{token: token, status: in.Status, reason: in.Reason}
 	if in.Goal != "" || in.declares() {
 		ed.declare = func(es []hub.WaveEntry) ([]hub.WaveEntry, error) {
 			i := slices.IndexFunc(es, func(e hub.WaveEntry) bool { return e.Token == token })
 			if i < 0 {
-				return nil, hub.Errorf(hub.CodeTaskNotFound, "the wave has no task %q", token)
+				return nil, hub.NoWaveTask(id, token)
 			}
 			es = slices.Clone(es)
 			es[i] = in.applied(es[i])

@@ -3,6 +3,7 @@ package wave
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -141,7 +142,7 @@ func TestStatusInAPendingWave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, []any{hub.WaveCompleted, "by hand", hub.WaveCompleted, hub.EndSetByOperator, hub.WavePending},
+	equal(t, []any{hub.WaveCompleted, "set_by_operator: by hand", hub.WaveCompleted, hub.EndSetByOperator, hub.WavePending},
 		[]any{s.Tasks[0].Status, s.Tasks[0].Reason, s.Tasks[1].Status, s.Tasks[1].Reason, s.Tasks[2].Status})
 	before := w.tasks("w1")
 	w.changed("a", TaskUpdate{Status: hub.WaveCompleted, Reason: "again"})
@@ -265,7 +266,7 @@ func TestEditOverSpawn(t *testing.T) {
 	w := newWorld(t)
 	w.pending()
 	before := w.content("w1")
-	v := revision{editing: TaskUpdate{Worker: "w-1"}.editing("a")}
+	v := revision{editing: TaskUpdate{Worker: "w-1"}.editing("w1", "a")}
 	if err := w.revise(t.Context(), "w1", &v); err != nil {
 		t.Fatal(err)
 	}
@@ -286,4 +287,24 @@ func TestEditOverSpawn(t *testing.T) {
 	}
 	_, err = w.insisting(t.Context(), "w1", func() (Created, error) { return Created{}, errMoved })
 	refused(t, hub.CodePreconditionFailed, err)
+}
+
+// What cannot be edited is refused with a way out that this wave has.
+func TestRefusedEditsSayWhatToDoNext(t *testing.T) {
+	w := newWorld(t)
+	w.pending()
+	_, unknown := w.change("nothing", TaskUpdate{Goal: "x"})
+	w.changed("a", TaskUpdate{Status: hub.WaveFailed})
+	_, ended := w.change("a", TaskUpdate{Status: hub.WaveCompleted})
+	w.update(func(tx store.Tx) error {
+		x, err := tx.Wave("w1")
+		x.Status = hub.WaveFailed
+		return errors.Join(err, tx.SaveWave(x))
+	})
+	_, final := w.change("b", TaskUpdate{Goal: "x"})
+	for want, err := range map[string]error{"wave status": unknown, "wave create --replace": ended, "wave retry": final} {
+		if e, ok := errors.AsType[*hub.Error](err); !ok || !strings.Contains(e.Hint, want) {
+			t.Errorf("%v has no hint of %s", err, want)
+		}
+	}
 }

@@ -92,11 +92,8 @@ func placementOf(e hub.WaveEntry) (on string, spec hub.StartSpec, ok bool) {
 	}
 	on, worker := e.Target()
 	spec.Worker = worker
-	if st := e.Start; st != nil {
-		spec = hub.StartSpec{
-			Worktree: st.Worktree, Repo: st.Repo, Name: st.Name, Base: st.Base, Parent: st.Parent, Agent: st.Agent,
-			Terminal: hub.TerminalID(st.Terminal), Setup: st.Setup,
-		}
+	if e.Start != nil {
+		spec = specOf(*e.Start)
 	}
 	return on, spec, spec.Check(on != "") == nil
 }

@@ -15,6 +15,7 @@ import (
 type sourced struct {
 	entries            []hub.WaveEntry
 	findings, warnings []hub.Finding
+	done               map[string]bool // as in PlanInput
 }
 
 // judged is tasks as they would be stored, and their plan.
@@ -45,7 +46,7 @@ func (in PlanInput) read() (sourced, error) {
 	if in.Source != nil && len(in.Tasks) > 0 {
 		return sourced{}, hub.Invalid("source", "is given instead of tasks, not beside them")
 	}
-	got := sourced{entries: slices.Clone(in.Tasks)}
+	got := sourced{entries: slices.Clone(in.Tasks), done: in.done}
 	if f := in.Source; f != nil {
 		got.entries, got.findings, got.warnings = intake.Read(f.Format, f.Name, f.Text)
 	}
@@ -84,7 +85,7 @@ func (d Defaults) place(e *hub.WaveEntry) {
 // judge plans tasks, with what is wrong with their file and the world.
 func (s *Service) judge(ctx context.Context, got sourced, p hub.WavePolicy) (judged, error) {
 	entries := Clean(got.entries)
-	world, unchecked, err := s.facts(ctx, entries)
+	world, unchecked, err := s.facts(ctx, got.open(entries))
 	if err != nil {
 		return judged{}, err
 	}
@@ -99,6 +100,14 @@ func (s *Service) judge(ctx context.Context, got sourced, p hub.WavePolicy) (jud
 		plan.Valid, plan.Places, plan.Orders = false, nil, nil
 	}
 	return judged{entries, plan}, nil
+}
+
+// open are those of the entries that are still to be done.
+func (g sourced) open(entries []hub.WaveEntry) []hub.WaveEntry {
+	if len(g.done) == 0 {
+		return entries
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(e hub.WaveEntry) bool { return g.done[e.Token] })
 }
 
 // refusal is plan_invalid with all that is wrong, nil for a valid plan.

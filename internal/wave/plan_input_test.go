@@ -59,6 +59,9 @@ func TestFacts(t *testing.T) {
 	fresh := func(repo string) hub.WaveStart {
 		return hub.WaveStart{Agent: "sh", Worktree: "new-top-level", Name: "n", Repo: repo}
 	}
+	unnamed := func(repo string) hub.WaveStart {
+		return hub.WaveStart{Agent: "sh", Worktree: "new-top-level", Repo: repo}
+	}
 	there := func(agent string) hub.WaveStart {
 		return hub.WaveStart{On: "windows", Agent: agent, Worktree: "id:wt_2"}
 	}
@@ -71,10 +74,11 @@ func TestFacts(t *testing.T) {
 		worker("t12", "w-1@windows"), worker("t13", "gone@windows"), worker("t14", "w-1@mars"), worker("t15", "w-1@mac"),
 		startOf("t16", there("down")), startOf("t17", there("full")), startOf("t18", there("odd")), startOf("t19", theirs),
 		startOf("t20", hub.WaveStart{On: "windows", Agent: "sh", Worktree: "id:wt_1"}), startOf("t21", there("down")),
+		startOf("t22", unnamed("absent")), startOf("t23", unnamed("")), startOf("t24", unnamed("demo")),
 	}})
 	equal(t, []string{
-		"worker_not_found t2,t4", "worker_not_found t3", "agent_unconfigured t6", "agent_unconfigured t7", "repo_not_found t9",
-		"placement_invalid t10", "placement_invalid t11", "worker_not_found t13", "peer_not_found t14", "peer_not_found t15", "repo_not_found t19",
+		"worker_not_found t2,t4", "worker_not_found t3", "agent_unconfigured t6", "agent_unconfigured t7", "repo_not_found t9,t22",
+		"placement_invalid t10", "placement_invalid t11,t23", "worker_not_found t13", "peer_not_found t14", "peer_not_found t15", "repo_not_found t19",
 	}, codes(got.Findings))
 	equal(t, []string{"unchecked t16,t21", "unchecked t17", "unchecked t18"}, codes(got.Warnings))
 	if got.Valid {

@@ -2,6 +2,7 @@ package wave
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -66,7 +67,7 @@ func (p *planner) judgePlacement(i int, e hub.WaveEntry) {
 	var err error
 	switch {
 	case e.Worker == "" && e.Start == nil:
-		p.find(i, hub.FindPlacementInvalid, "neither worker nor start says who does it")
+		p.find(i, hub.FindPlacementInvalid, "neither worker nor start says who does it; --agent or --worker say it for all tasks that do not")
 	case e.Worker != "" && e.Start != nil:
 		p.find(i, hub.FindPlacementInvalid, "worker and start cannot be combined")
 	case e.Start != nil:
@@ -88,21 +89,32 @@ func checkWorker(worker string) error {
 	return hub.CheckWorkerName(name)
 }
 
-// checkStart refuses a placement that contradicts itself. A new worktree needs no
-// name: it gets one of the wave and the task. A wave is in no directory.
-func checkStart(s hub.WaveStart) error {
+// specOf is a placement as it is judged. A new worktree needs no name: it gets one
+// of the wave and the task, for which another one stands here.
+func specOf(s hub.WaveStart) hub.StartSpec {
 	spec := hub.StartSpec{
 		Worktree: s.Worktree, Repo: s.Repo, Name: s.Name, Base: s.Base, Parent: s.Parent, Agent: s.Agent, Setup: s.Setup, Terminal: hub.TerminalID(s.Terminal),
 	}
 	if spec.New() && spec.Name == "" {
 		spec.Name = "task"
 	}
+	return spec
+}
+
+// checkStart refuses a placement that contradicts itself. A wave is in no directory.
+func checkStart(s hub.WaveStart) error {
+	spec := specOf(s)
+	path, named := strings.CutPrefix(spec.Worktree, "path:")
 	if err := spec.Check(s.On != ""); err != nil {
 		return err
 	}
 	switch {
 	case spec.Worktree == hub.WorktreeCurrent:
 		return hub.Invalid("worktree", "current means the caller's directory, and a wave has none; say which it is by path:… or id:…")
+	case named && s.On == "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "/"):
+		return hub.Invalid("worktree", "path:%.128s is relative, and a wave is in no directory; say it from the root on", path)
+	case spec.Worktree == hub.WorktreeNewChild && (spec.Parent == "" || spec.Parent == hub.WorktreeCurrent):
+		return hub.Invalid("parent", "new-child needs the parent, by path:… or id:…: a wave is in no worktree")
 	case spec.Name != "":
 		return hub.CheckWorktreeName(spec.Name)
 	}

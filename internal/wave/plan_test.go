@@ -146,6 +146,11 @@ func TestPlan_Placement(t *testing.T) {
 		"agent and terminal":   {start(hub.WaveStart{Agent: "sh", Terminal: "term_1", Worktree: "path:/x"}), false},
 		"setup of an old one":  {start(hub.WaveStart{Agent: "sh", Worktree: "path:/x", Setup: hub.SetupRun}), false},
 		"child without parent": {start(hub.WaveStart{On: "p", Agent: "sh", Worktree: hub.WorktreeNewChild}), false},
+		"relative":             {start(hub.WaveStart{Agent: "sh", Worktree: "path:x"}), false},
+		"relative there":       {start(hub.WaveStart{On: "windows", Agent: "sh", Worktree: `path:C:\x`}), true},
+		"child of nothing":     {start(hub.WaveStart{Agent: "sh", Repo: "r", Worktree: hub.WorktreeNewChild}), false},
+		"child of here":        {start(hub.WaveStart{Agent: "sh", Repo: "r", Worktree: hub.WorktreeNewChild, Parent: hub.WorktreeCurrent}), false},
+		"child":                {start(hub.WaveStart{Agent: "sh", Repo: "r", Worktree: hub.WorktreeNewChild, Parent: "id:wt_1"}), true},
 		"a bad name":           {start(hub.WaveStart{Agent: "sh", Worktree: hub.WorktreeNewTopLevel, Name: "con"}), false},
 	} {
 		p := BuildPlan([]hub.WaveEntry{c.e}, PlanOptions{})

@@ -1,7 +1,6 @@
 package wave
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -68,11 +67,22 @@ func (s *Service) revise(ctx context.Context, id hub.WaveID, v *revision) error 
 	if err != nil {
 		return err
 	}
-	if v.after, err = s.judge(ctx, sourced{entries: es}, v.wave.Policy); err != nil {
+	if v.after, err = s.judge(ctx, sourced{entries: es, done: v.completed()}, v.wave.Policy); err != nil {
 		return err
 	}
 	v.reorders = !slices.Equal(v.orders, v.after.plan.Orders)
 	return v.after.refusal()
+}
+
+// completed are the tokens of the tasks that are, but for the one that is edited.
+func (v revision) completed() map[string]bool {
+	out := map[string]bool{}
+	for _, x := range v.tasks {
+		if x.EndedAs == hub.WaveCompleted && x.Entry.Token != v.token {
+			out[x.Entry.Token] = true
+		}
+	}
+	return out
 }
 
 func entriesOf(xs []hub.WaveTask) []hub.WaveEntry {
@@ -180,11 +190,12 @@ func (v revision) settle(tx store.Tx) error {
 	if _, err := run.Update(tx, run.UpdateInput{Task: x.Task, Change: hub.TaskChange{State: state}}); err != nil {
 		return err
 	}
-	x.EndedAs, x.EndedReason, x.CompletedAt = v.status, cmp.Or(v.reason, hub.EndSetByOperator), tx.Now()
+	x.EndedAs, x.EndedReason, x.CompletedAt = v.status, setByOperator(v.reason), tx.Now()
 	return tx.SaveWaveProgress(x)
 }
 
 func ended(x hub.WaveTask, now hub.TaskState) error {
 	e := hub.Errorf(hub.CodeTaskStateInvalid, "the task %s is %s, and stays so", x.Entry.Token, now)
+	e.Hint = "a wave that has ended is run again by wave retry; a pending one can be made anew by wave create --replace"
 	return e.WithNext("wavehub", "wave", "status", string(x.Wave))
 }

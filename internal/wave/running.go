@@ -43,6 +43,14 @@ func (s *Service) updateRunning(ctx context.Context, q receipt.Request, id hub.W
 	})
 }
 
+// setByOperator is the reason of a task whose status an operator set, with theirs.
+func setByOperator(reason string) string {
+	if reason == "" {
+		return hub.EndSetByOperator
+	}
+	return hub.EndSetByOperator + ": " + reason
+}
+
 // setStatus ends a task by the word of its operator.
 func (s *Service) setStatus(tx store.Tx, w hub.Wave, r hub.WaveRow, in TaskUpdate) error {
 	tried, err := triesOf(tx, r)
@@ -58,11 +66,7 @@ func (s *Service) setStatus(tx store.Tx, w hub.Wave, r hub.WaveRow, in TaskUpdat
 		e.Hint = "a wave that has ended is run again by wave retry"
 		return e
 	}
-	reason := hub.EndSetByOperator
-	if in.Reason != "" {
-		reason += ": " + in.Reason
-	}
-	return s.apply(tx, w, r, setBy(w, task{WaveRow: r, tries: tried}, standing{status: in.Status, reason: reason}))
+	return s.apply(tx, w, r, setBy(w, task{WaveRow: r, tries: tried}, standing{status: in.Status, reason: setByOperator(in.Reason)}))
 }
 
 // setBy is the end of a task by somebody's word, as the loop would decide it. The

@@ -38,7 +38,8 @@ type PlanInput struct {
 	Tasks    []hub.WaveEntry
 	Source   *Source
 	Defaults Defaults
-	Policy   hub.WavePolicy // cleaned
+	Policy   hub.WavePolicy  // cleaned
+	done     map[string]bool // tokens of tasks that are completed: nobody is asked of their places
 }
 
 // Source is the text of a file of tasks.

@@ -235,3 +235,17 @@ func (w *world) halfDone() {
 		})
 	}
 }
+
+// A worker that is not known to wait is at work, and the word of an owner that is
+// not heard any more says nothing about now.
+func TestWhatIsKnownOfAWorkerSaysWhatItWaitsFor(t *testing.T) {
+	for _, c := range []struct{ link, said, want string }{
+		{"local", hub.WaitsForNone, ""}, {"local", hub.WaitsForUnknown, ""}, {"local", hub.WaitsForPermission, hub.WaitsForPermission},
+		{"up", hub.WaitsForUnknown, ""}, {"up", hub.WaitsForVerification, hub.WaitsForVerification},
+		{"down", hub.WaitsForNone, "peer"}, {"down", hub.WaitsForUnknown, "peer"}, {"down", hub.WaitsForPermission, "peer"},
+	} {
+		if got := waitsBy(hub.Observation{Link: c.link, WaitingFor: c.said}); got != c.want {
+			t.Errorf("link %s, said %s: %q, want %q", c.link, c.said, got, c.want)
+		}
+	}
+}

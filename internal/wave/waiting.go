@@ -29,12 +29,20 @@ func (s *Service) waitingAtWork(r hub.WaveRow) string {
 	case hub.Starting, hub.Ready, hub.Succeeded, hub.Failed, hub.Stopped, hub.Abandoned:
 	}
 	o, ok := s.Work.Known(*r.Dispatch)
-	switch {
-	case !ok:
+	if !ok {
 		return ""
+	}
+	return waitsBy(o)
+}
+
+// waitsBy is what a worker waits for by what is known of it. One of a peer that is
+// not heard waits for the peer, whatever was said last; one of which nothing is said
+// is at work.
+func waitsBy(o hub.Observation) string {
+	switch {
 	case o.Link == "down":
 		return waitPeer
-	case o.WaitingFor == hub.WaitsForNone, o.WaitingFor == hub.WaitsForUnknown && o.Process == hub.Live: // nothing tells of a wait
+	case o.WaitingFor == hub.WaitsForNone, o.WaitingFor == hub.WaitsForUnknown:
 		return ""
 	}
 	return o.WaitingFor
