@@ -3,6 +3,7 @@ package wave
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ type landed struct {
 // act makes the calls that a decision asks for. Each runs on its own and ends with
 // the hub: the state that asks for it is committed.
 func (l *loop) act(d decision) {
+	l.stopAgain()
 	for _, i := range d.stops {
 		l.stop(i)
 	}
@@ -62,23 +64,42 @@ func (l *loop) repeat(i int) {
 	})
 }
 
-// stop asks the owner of a fenced Dispatch, once in the life of this loop: after
-// that its order and its proof go over the relay.
+// onceOnly is when what was asked for is asked for again, unless it comes to nothing.
+const onceOnly = time.Duration(math.MaxInt64)
+
+// stop asks the owner of a fenced Dispatch, once in the life of this loop if that
+// tells how it stands: after that its order and its proof go over the relay.
 func (l *loop) stop(i int) {
-	if _, ok := l.ended[i]; ok {
+	if l.ended[i] > l.clock.now {
 		return
 	}
-	l.ended[i] = struct{}{}
+	l.ended[i] = onceOnly
 	q, in, err := stopRequest(l.wave, l.tasks[i].WaveRow)
 	if err != nil {
 		l.s.Log.Error("preparing a stop", "wave", l.id, "error", err)
 		return
 	}
 	l.s.Config.Spawn(func(ctx context.Context) {
-		if _, err := l.s.Work.Stop(ctx, q, in); err != nil && ctx.Err() == nil {
+		out, err := l.s.Work.Stop(ctx, q, in)
+		if err != nil && ctx.Err() == nil {
 			l.s.Log.Warn("stopping a wave's worker", "wave", l.id, "dispatch_id", in.Dispatch, "error", err)
 		}
+		if err != nil || out.State == hub.Stopping {
+			l.poke(func() { l.uncut = append(l.uncut, i) })
+		}
 	})
+}
+
+// stopAgain has stops asked for again, after a pause, of which it is not even on
+// record that they are unknown.
+func (l *loop) stopAgain() {
+	l.mu.Lock()
+	uncut := l.uncut
+	l.uncut = nil
+	l.mu.Unlock()
+	for _, i := range uncut {
+		l.ended[i] = l.later("stop of "+l.tasks[i].Entry.Token, 0)
+	}
 }
 
 // starting is the call that starts a task: worker start, or dispatch to an attached
@@ -123,8 +144,8 @@ func (l *loop) starting(r hub.WaveRow) (func(context.Context) error, error) {
 
 func started(_ hub.Receipt, err error) error { return err }
 
-// goOn places a new attempt in the worktree that an attempt before it made: a second
-// one of the same name is never made.
+// goOn places a new attempt in the worktree that an attempt before it made, as long as
+// that is there: a second one of the same name is never made.
 func (s *Service) goOn(ctx context.Context, in *work.StartInput, r hub.WaveRow) error {
 	if r.Dispatch == nil || !in.Spec.New() {
 		return nil
@@ -143,12 +164,28 @@ func (s *Service) goOn(ctx context.Context, in *work.StartInput, r hub.WaveRow) 
 				return err
 			}
 			if id := worktreeOf(began); id != "" {
-				in.Spec = there(in.Spec, id)
-				return nil
+				gone, err := removed(rx, d, id)
+				if err == nil && !gone {
+					in.Spec = there(in.Spec, id)
+				}
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+// removed reports whether somebody has removed a worktree of this hub since. Of
+// another hub's it is not known here.
+func removed(rx store.RepoReader, d hub.Dispatch, id string) (bool, error) {
+	if !d.Local() {
+		return false, nil
+	}
+	_, err := rx.Worktree(hub.WorktreeID(id))
+	if hub.IsCode(err, hub.CodeWorktreeNotFoundOnServer) {
+		return true, nil
+	}
+	return false, err
 }
 
 // worktreeOf is the worktree that a start made or went on in, "" for none.

@@ -25,7 +25,7 @@ type loop struct {
 	clock elapsed
 	gates map[string]hold
 	pause map[string]time.Duration // how long each target or task was held last
-	ended map[int]struct{}         // whose stop has been asked for
+	ended map[int]time.Duration    // when the stop of each may be asked for again
 	files filing
 
 	mu     sync.Mutex // guards what follows
@@ -34,13 +34,14 @@ type loop struct {
 	linkUp map[hub.PeerID]struct{}
 	came   []landed       // what start calls came to
 	asked  []int          // whose start was repeated
+	uncut  []int          // whose stop came to nothing
 	waits  map[int]string // what each task waits for
 	woken  chan struct{}
 }
 
 func newLoop(s *Service, id hub.WaveID) *loop {
 	return &loop{
-		s: s, id: id, used: map[hub.DispatchID]Usage{}, watch: newWatch(), gates: map[string]hold{}, pause: map[string]time.Duration{}, ended: map[int]struct{}{},
+		s: s, id: id, used: map[hub.DispatchID]Usage{}, watch: newWatch(), gates: map[string]hold{}, pause: map[string]time.Duration{}, ended: map[int]time.Duration{},
 		dirty: map[hub.TaskID]struct{}{}, linkUp: map[hub.PeerID]struct{}{}, waits: map[int]string{}, woken: make(chan struct{}, 1), stale: true,
 	}
 }
@@ -222,7 +223,6 @@ func (l *loop) readAll(rx store.Rx, w hub.Wave) error {
 			return err
 		}
 	}
-	l.s.engine.route(l, rows)
 	return nil
 }
 
