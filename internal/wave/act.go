@@ -3,7 +3,6 @@ package wave
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -64,42 +63,57 @@ func (l *loop) repeat(i int) {
 	})
 }
 
-// onceOnly is when what was asked for is asked for again, unless it comes to nothing.
-const onceOnly = time.Duration(math.MaxInt64)
-
-// stop asks the owner of a fenced Dispatch, once in the life of this loop if that
-// tells how it stands: after that its order and its proof go over the relay.
+// stop asks the owner of a fenced Dispatch, once in the life of this loop: after
+// that its order and its proof go over the relay.
 func (l *loop) stop(i int) {
-	if l.ended[i] > l.clock.now {
+	if _, ok := l.ended[i]; ok {
 		return
 	}
-	l.ended[i] = onceOnly
+	l.ended[i] = struct{}{}
 	q, in, err := stopRequest(l.wave, l.tasks[i].WaveRow)
 	if err != nil {
 		l.s.Log.Error("preparing a stop", "wave", l.id, "error", err)
 		return
 	}
 	l.s.Config.Spawn(func(ctx context.Context) {
-		out, err := l.s.Work.Stop(ctx, q, in)
-		if err != nil && ctx.Err() == nil {
+		if err := l.askToStop(ctx, i, q, in); err != nil && ctx.Err() == nil {
 			l.s.Log.Warn("stopping a wave's worker", "wave", l.id, "dispatch_id", in.Dispatch, "error", err)
-		}
-		if err != nil || out.State == hub.Stopping {
-			l.poke(func() { l.uncut = append(l.uncut, i) })
 		}
 	})
 }
 
-// stopAgain has stops asked for again, after a pause, of which it is not even on
-// record that they are unknown.
+// askToStop makes the call of a stop. One of which it is not even on record that its
+// outcome is unknown came to nothing: it is to be made again.
+func (l *loop) askToStop(ctx context.Context, i int, q receipt.Request, in work.StopInput) error {
+	out, err := l.s.Work.Stop(ctx, q, in)
+	if err != nil || out.State == hub.Stopping {
+		l.poke(func() { l.uncut = append(l.uncut, i) })
+	}
+	return err
+}
+
+// paused is a stop that is to be asked for again.
+type paused struct {
+	index int
+	until time.Duration
+}
+
+// stopAgain has stops asked for again that came to nothing, each after a pause.
 func (l *loop) stopAgain() {
 	l.mu.Lock()
 	uncut := l.uncut
 	l.uncut = nil
 	l.mu.Unlock()
 	for _, i := range uncut {
-		l.ended[i] = l.later("stop of "+l.tasks[i].Entry.Token, 0)
+		l.again = append(l.again, paused{i, l.later("stop of "+l.tasks[i].Entry.Token, 0)})
 	}
+	l.again = slices.DeleteFunc(l.again, func(p paused) bool {
+		if p.until > l.clock.now {
+			return false
+		}
+		delete(l.ended, p.index)
+		return true
+	})
 }
 
 // starting is the call that starts a task: worker start, or dispatch to an attached
@@ -144,8 +158,8 @@ func (l *loop) starting(r hub.WaveRow) (func(context.Context) error, error) {
 
 func started(_ hub.Receipt, err error) error { return err }
 
-// goOn places a new attempt in the worktree that an attempt before it made, as long as
-// that is there: a second one of the same name is never made.
+// goOn places a new attempt in the worktree that an attempt before it made: a second
+// one of the same name is never made.
 func (s *Service) goOn(ctx context.Context, in *work.StartInput, r hub.WaveRow) error {
 	if r.Dispatch == nil || !in.Spec.New() {
 		return nil

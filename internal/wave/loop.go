@@ -25,8 +25,9 @@ type loop struct {
 	clock elapsed
 	gates map[string]hold
 	pause map[string]time.Duration // how long each target or task was held last
-	ended map[int]time.Duration    // when the stop of each may be asked for again
+	ended map[int]struct{}         // whose stop has been asked for
 	files filing
+	again []paused // stops to be asked for again
 
 	mu     sync.Mutex // guards what follows
 	dirty  map[hub.TaskID]struct{}
@@ -34,14 +35,14 @@ type loop struct {
 	linkUp map[hub.PeerID]struct{}
 	came   []landed       // what start calls came to
 	asked  []int          // whose start was repeated
-	uncut  []int          // whose stop came to nothing
 	waits  map[int]string // what each task waits for
 	woken  chan struct{}
+	uncut  []int // whose stop came to nothing
 }
 
 func newLoop(s *Service, id hub.WaveID) *loop {
 	return &loop{
-		s: s, id: id, used: map[hub.DispatchID]Usage{}, watch: newWatch(), gates: map[string]hold{}, pause: map[string]time.Duration{}, ended: map[int]time.Duration{},
+		s: s, id: id, used: map[hub.DispatchID]Usage{}, watch: newWatch(), gates: map[string]hold{}, pause: map[string]time.Duration{}, ended: map[int]struct{}{},
 		dirty: map[hub.TaskID]struct{}{}, linkUp: map[hub.PeerID]struct{}{}, waits: map[int]string{}, woken: make(chan struct{}, 1), stale: true,
 	}
 }
