@@ -235,7 +235,7 @@ func SubLabel(sub int) string {
 type WaveRow struct {
 	WaveTask
 	State      TaskState
-	Result     string // at most MaxWaveResult bytes of it
+	Result     string // at most MaxWaveResult characters of it
 	ResultData json.RawMessage
 	Dispatch   *Dispatch // nil before the first
 	Attempts   int       // Dispatches of the Task, ever

@@ -28,6 +28,7 @@ type landed struct {
 // act makes the calls that a decision asks for. Each runs on its own and ends with
 // the hub: the state that asks for it is committed.
 func (l *loop) act(d decision) {
+	l.stopAgain()
 	for _, i := range d.stops {
 		l.stop(i)
 	}
@@ -77,10 +78,44 @@ func (l *loop) stop(i int) {
 		return
 	}
 	l.s.Config.Spawn(func(ctx context.Context) {
-		if _, err := l.s.Work.Stop(ctx, q, in); err != nil && ctx.Err() == nil {
+		if err := l.askToStop(ctx, i, q, in); err != nil && ctx.Err() == nil {
 			l.s.Log.Warn("stopping a wave's worker", "wave", l.id, "dispatch_id", in.Dispatch, "error", err)
 		}
 		l.poke(func() { l.sought = append(l.sought, i); l.dirty[task] = struct{}{} })
+	})
+}
+
+// askToStop makes the call of a stop. One of which it is not even on record that its
+// outcome is unknown came to nothing: it is to be made again.
+func (l *loop) askToStop(ctx context.Context, i int, q receipt.Request, in work.StopInput) error {
+	out, err := l.s.Work.Stop(ctx, q, in)
+	if err != nil || out.State == hub.Stopping {
+		l.poke(func() { l.uncut = append(l.uncut, i) })
+	}
+	return err
+}
+
+// paused is a stop that is to be asked for again.
+type paused struct {
+	index int
+	until time.Duration
+}
+
+// stopAgain has stops asked for again that came to nothing, each after a pause.
+func (l *loop) stopAgain() {
+	l.mu.Lock()
+	uncut := l.uncut
+	l.uncut = nil
+	l.mu.Unlock()
+	for _, i := range uncut {
+		l.again = append(l.again, paused{i, l.later("stop of "+l.tasks[i].Entry.Token, 0)})
+	}
+	l.again = slices.DeleteFunc(l.again, func(p paused) bool {
+		if p.until > l.clock.now {
+			return false
+		}
+		delete(l.ended, p.index)
+		return true
 	})
 }
 
@@ -168,12 +203,28 @@ func (s *Service) goOn(ctx context.Context, in *work.StartInput, r hub.WaveRow) 
 				return err
 			}
 			if id := worktreeOf(began); id != "" {
-				in.Spec = there(in.Spec, id)
-				return nil
+				gone, err := removed(rx, d, id)
+				if err == nil && !gone {
+					in.Spec = there(in.Spec, id)
+				}
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+// removed reports whether somebody has removed a worktree of this hub since. Of
+// another hub's it is not known here.
+func removed(rx store.RepoReader, d hub.Dispatch, id string) (bool, error) {
+	if !d.Local() {
+		return false, nil
+	}
+	_, err := rx.Worktree(hub.WorktreeID(id))
+	if hub.IsCode(err, hub.CodeWorktreeNotFoundOnServer) {
+		return true, nil
+	}
+	return false, err
 }
 
 // worktreeOf is the worktree that a start made or went on in, "" for none.

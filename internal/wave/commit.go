@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/wavehub/wavehub/internal/dispatch"
 	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/internal/receipt"
 	"github.com/wavehub/wavehub/internal/run"
@@ -161,7 +160,7 @@ func (s *Service) fence(tx store.Tx, w hub.Wave, r hub.WaveRow) error {
 	_, err = s.Work.BeginStop(tx, q, in)
 	for _, gone := range []hub.Code{hub.CodePeerRevoked, hub.CodePeerChanged, hub.CodePeerStoreChanged, hub.CodePeerNotFound, hub.CodeCapabilityUnsupported} {
 		if hub.IsCode(err, gone) {
-			_, _, err = dispatch.Abandon(tx, r.Dispatch.ID)
+			_, _, err = s.Work.GiveUp(tx, r.Dispatch.ID)
 		}
 	}
 	return err

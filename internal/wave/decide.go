@@ -11,15 +11,13 @@ import (
 // view is everything that a decision rests on: one wave as the store has it, and
 // what the engine knows of the world at this moment.
 type view struct {
-	wave  hub.Wave
-	shape *shape
-	tasks []task
-	// elapsed is the wave's time by now; overdue holds back what had expired when
-	// the hub came up, until links have had time to deliver finished work.
-	elapsed time.Duration
-	patient bool // the hub has just come up
-	atStart time.Duration
-	spent   Usage
+	wave    hub.Wave
+	shape   *shape
+	tasks   []task
+	elapsed time.Duration // the wave's time by now
+	patient bool          // the hub has just come up: links may still deliver finished work
+	atStart time.Duration // the wave's time when it came up
+	spent   Usage         // by all attempts
 	// written is the last level whose done.json is on the disk; -1 without a folder.
 	written int
 	gates   map[string]hold // targets to which no start goes now

@@ -46,9 +46,7 @@ func (s *Service) Run(ctx context.Context) error {
 	topics := []hub.Topic{hub.TopicWave, hub.TopicTask, hub.TopicDispatch, hub.TopicPresence}
 	woken, take, cancel := s.gather(ctx, topics)
 	defer cancel()
-	if err := s.begin(ctx, &loops, true); err != nil {
-		return err
-	}
+	recovered := s.beginAll(ctx, &loops, true)
 	tick := time.NewTicker(rereadEvery)
 	defer tick.Stop()
 	for {
@@ -56,9 +54,7 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
-			if err := s.begin(ctx, &loops, false); err != nil && ctx.Err() == nil {
-				s.Log.Error("looking for running waves", "error", err)
-			}
+			recovered = s.beginAll(ctx, &loops, recovered)
 		case i := <-woken:
 			s.told(ctx, &loops, topics[i], take[i]())
 		}
@@ -100,6 +96,16 @@ func forward(ctx context.Context, from <-chan struct{}, to chan<- int, i int) {
 	}
 }
 
+// beginAll is begin, of which a failure is logged: the next look finds what this one
+// did not. It returns recovered until a look has succeeded.
+func (s *Service) beginAll(ctx context.Context, loops *sync.WaitGroup, recovered bool) bool {
+	err := s.begin(ctx, loops, recovered)
+	if err != nil && ctx.Err() == nil {
+		s.Log.Error("looking for running waves", "error", err)
+	}
+	return recovered && err != nil
+}
+
 // begin gives every wave its loop that runs, or whose checkpoint folder is behind.
 func (s *Service) begin(ctx context.Context, loops *sync.WaitGroup, recovered bool) error {
 	var ids []hub.WaveID
@@ -124,10 +130,23 @@ func (s *Service) follow(ctx context.Context, loops *sync.WaitGroup, id hub.Wave
 		return
 	}
 	loops.Go(func() {
+		if err := s.listen(ctx, l); err != nil && ctx.Err() == nil {
+			s.Log.Error("reading the tasks of a wave", "wave", id, "error", err)
+		}
 		l.run(ctx, recovered)
 		if s.engine.leave(l); ctx.Err() == nil {
 			s.toldOfWave(ctx, loops, id) // it may have been retried since
 		}
+	})
+}
+
+// listen has signals of the wave's Tasks taken to its loop before it reads them: what
+// is committed while it reads is told to it.
+func (s *Service) listen(ctx context.Context, l *loop) error {
+	return s.Store.View(ctx, func(rx store.Rx) error {
+		xs, err := rx.WaveTasks(l.id)
+		s.engine.route(l, xs)
+		return err
 	})
 }
 
@@ -204,11 +223,11 @@ func (e *engine) loop(id hub.WaveID) *loop {
 }
 
 // route notes whose tasks these are.
-func (e *engine) route(l *loop, rows []hub.WaveRow) {
+func (e *engine) route(l *loop, xs []hub.WaveTask) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, r := range rows {
-		e.byTask[r.Task] = l
+	for _, x := range xs {
+		e.byTask[x.Task] = l
 	}
 }
 

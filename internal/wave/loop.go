@@ -28,6 +28,7 @@ type loop struct {
 	pause map[string]time.Duration // how long each target or task was held last
 	ended map[int]struct{}         // whose stop has been asked for
 	files filing
+	again []paused // stops to be asked for again
 
 	mu     sync.Mutex // guards what follows
 	dirty  map[hub.TaskID]struct{}
@@ -38,6 +39,7 @@ type loop struct {
 	sought []int          // whose stop was asked for and answered
 	waits  map[int]string // what each task waits for
 	woken  chan struct{}
+	uncut  []int // whose stop came to nothing
 }
 
 func newLoop(s *Service, id hub.WaveID) *loop {
@@ -238,7 +240,6 @@ func (l *loop) readAll(rx store.Rx, w hub.Wave) error {
 			return err
 		}
 	}
-	l.s.engine.route(l, rows)
 	return nil
 }
 

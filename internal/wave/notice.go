@@ -85,7 +85,7 @@ func (f *final) add(st standing, r hub.WaveRow) {
 		f.blocked = told(f, "blocked", f.blocked, r.Entry.Token)
 	}
 	if left, ok := residualOf(r); ok {
-		f.residuals = told(f, "residuals", f.residuals, residual{left.Dispatch, left.Token, left.State, left.Server})
+		f.residuals = told(f, "residuals", f.residuals, residual(left))
 	}
 }
 

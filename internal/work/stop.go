@@ -306,11 +306,8 @@ func (s *Service) Abandon(ctx context.Context, r receipt.Request, id hub.Dispatc
 		if err := operates(tx, r.Principal, id); err != nil {
 			return hub.StopResult{}, err
 		}
-		d, already, err := dispatch.Abandon(tx, id)
+		d, already, err := s.GiveUp(tx, id)
 		if err != nil {
-			return hub.StopResult{}, err
-		}
-		if d, err = dispatch.Reckon(tx, d, s.heardUsage(d)); err != nil {
 			return hub.StopResult{}, err
 		}
 		out := stopResult(d, already)
@@ -325,6 +322,16 @@ func (s *Service) Abandon(ctx context.Context, r receipt.Request, id hub.Dispatc
 		}
 		return out, nil
 	})
+}
+
+// GiveUp abandons a Dispatch in the caller's transaction, and keeps what its owner said
+// last that it used. already is true for one that had ended, which stays as it is.
+func (s *Service) GiveUp(tx store.Tx, id hub.DispatchID) (d hub.Dispatch, already bool, err error) {
+	if d, already, err = dispatch.Abandon(tx, id); err != nil {
+		return d, already, err
+	}
+	d, err = dispatch.Reckon(tx, d, s.heardUsage(d))
+	return d, already, err
 }
 
 type receiptRx interface {
