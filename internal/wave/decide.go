@@ -108,11 +108,16 @@ func decide(v *view) decision {
 	}
 	s.judge()
 	s.end()
+	for _, i := range s.causes[:min(len(s.causes), maxChanges)] {
+		s.settle(i) // an ending is committed with what it is for
+	}
 	for _, i := range v.shape.inLine {
 		if len(s.changes) >= maxChanges {
 			return s.decision
 		}
-		s.settle(i)
+		if _, done := slices.BinarySearch(s.causes, i); !done {
+			s.settle(i)
+		}
 		s.levels.pass(s.tasks[i].Level, s.eff[i].status)
 	}
 	if s.commits() {
