@@ -21,7 +21,8 @@ type killed struct {
 
 // TestAcceptance_V10_HubsAreKilledWhileAWaveRuns: one of the two hubs that a wave of
 // 50 tasks runs on is killed at any moment, again and again. Every attempt has its
-// effect once, and the wave ends as it would have.
+// effect once, and the wave ends as it would have: one retry is all that it needs, since
+// a start that a kill has cut is no failure.
 func TestAcceptance_V10_HubsAreKilledWhileAWaveRuns(t *testing.T) {
 	t.Parallel()
 	kills, seed := scaled(t, 4, 20, 100), uint64(time.Now().UnixNano())
@@ -31,7 +32,7 @@ func TestAcceptance_V10_HubsAreKilledWhileAWaveRuns(t *testing.T) {
 	var sum killed
 	for sum.kills < kills {
 		l := newLedger(t)
-		w := run.spawned(t, crossed(t, p, l), "--retry", "3")
+		w := run.spawned(t, crossed(t, p, l), "--retry", "1")
 		sum.kills += p.killDuring(t, run, w, rng, kills-sum.kills)
 		judgeKilled(t, run, run.endsWithin(t, w, 4*waveLimit), l, &sum)
 	}
@@ -111,9 +112,8 @@ func judgeKilled(t *testing.T, run Coordinator, s api.WaveSnapshot, l ledger, su
 			case d.State == "succeeded" && ran[d.DispatchId] == 1:
 			case d.State == "failed" && ran[d.DispatchId] == 1:
 				flaky++
-			case d.State == "failed" && ran[d.DispatchId] == 0:
+			case d.State == "failed" && ran[d.DispatchId] == 0 && d.Evidence != nil && *d.Evidence == "start":
 				sum.cut++
-				t.Logf("%s: the start of %s was cut: %v", x.TaskId, d.DispatchId, orNone(d.Reason))
 			default:
 				t.Errorf("%s: %s is %s and ran %d times", x.TaskId, d.DispatchId, d.State, ran[d.DispatchId])
 			}

@@ -239,6 +239,9 @@ type Receipt struct {
 	Worker string `json:"worker,omitempty"`
 	// Preamble is what the worker of a low-level dispatch has to be told.
 	Preamble string `json:"preamble,omitempty"`
+	// Cut says that the start failed since the worker's hub was restarted before it
+	// launched the worker: nothing of the start itself was wrong.
+	Cut bool `json:"cut,omitempty"`
 	// DryRun says that nothing was begun.
 	DryRun bool `json:"dry_run,omitempty"`
 }

@@ -159,6 +159,7 @@ func reasonFor(from, to DispatchState, e Event) string {
 const (
 	ReasonExitedWithoutReport = "exited_without_report"
 	ReasonCancelledByWorker   = "cancelled_by_worker"
-	ReasonNoEffect            = "no_effect"
+	ReasonNoEffect            = "no_effect" // cut by a restart behind its first commit
+	ReasonStartCut            = "start_cut" // cut by a restart before the launch
 	ReasonNeverAttached       = "never_attached"
 )

@@ -94,11 +94,15 @@ func bySomebody(r hub.WaveRow) standing {
 }
 
 // uncounted reports whether an attempt ended since nobody took it on for now: its
-// provider gave no work, or its hub refused it, after it had been asked, for what may
-// pass. It counts neither as a failure nor as an attempt.
+// provider gave no work, its hub refused it, after it had been asked, for what may
+// pass, or was restarted before it launched the worker. It counts neither as a failure
+// nor as an attempt.
 func uncounted(d hub.Dispatch) bool {
+	if d.State != hub.Failed || d.Evidence != hub.EvidenceStart {
+		return poolClosed(d)
+	}
 	_, passes := passing(hub.Code(d.Reason))
-	return poolClosed(d) || d.State == hub.Failed && d.Evidence == hub.EvidenceStart && passes
+	return passes || d.Reason == hub.ReasonStartCut || d.Reason == hub.ReasonNoEffect || poolClosed(d)
 }
 
 // poolClosed reports whether an attempt ended since its provider gave no work.

@@ -7,7 +7,7 @@ import (
 )
 
 // TestWhatNobodyTookOnDoesNotCount: an attempt that its hub refused for what may pass,
-// or whose provider gave no work, is made again and does not count; what a worker says
+// or was restarted in, or whose provider gave no work, is made again and does not count; what a worker says
 // itself is no refusal.
 func TestWhatNobodyTookOnDoesNotCount(t *testing.T) {
 	for name, x := range map[string]struct {
@@ -18,6 +18,8 @@ func TestWhatNobodyTookOnDoesNotCount(t *testing.T) {
 		"no room there":      {hub.EvidenceStart, string(hub.CodeWorkerLimit), true},
 		"gone before it":     {hub.EvidenceStart, string(hub.CodeRemoteRuntimeUnavailable), true},
 		"no quota":           {hub.EvidenceExit, string(hub.ErrorQuotaExhausted), true},
+		"cut by a restart":   {hub.EvidenceStart, hub.ReasonStartCut, true},
+		"cut at its begin":   {hub.EvidenceStart, hub.ReasonNoEffect, true},
 		"not granted":        {hub.EvidenceStart, string(hub.CodeRepoNotGranted), false},
 		"failed on the way":  {hub.EvidenceStart, "start:terminal_creating", false},
 		"the worker's words": {hub.EvidenceReport, string(hub.CodeWorkerLimit), false},

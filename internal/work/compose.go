@@ -424,8 +424,10 @@ func startReason(r hub.Receipt) string {
 	switch {
 	case r.State == hub.StartReady:
 		return ""
-	case r.State == hub.StartFailed && r.Stage == hub.StageAccepted && len(r.Residuals) == 0:
+	case r.Cut && r.Stage == hub.StageAccepted && len(r.Residuals) == 0:
 		return hub.ReasonNoEffect
+	case r.Cut:
+		return hub.ReasonStartCut
 	}
 	return "start:" + string(r.Stage)
 }

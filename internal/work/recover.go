@@ -140,7 +140,9 @@ func (s *Service) recoverStart(ctx context.Context, a hub.Attachment) error {
 		if err := s.learnWorktree(ctx, &a); err != nil {
 			return err
 		}
-		r := s.failed(a, notLaunched(a.Receipt))
+		cause, cut := notLaunched(a.Receipt)
+		r := s.failed(a, cause)
+		r.Cut = cut
 		_, err := s.endOwn(ctx, a.Home, r, hub.EvStartFailed, false)
 		return err
 	}
@@ -158,12 +160,13 @@ func (s *Service) recoverStart(ctx context.Context, a hub.Attachment) error {
 	return nil
 }
 
-// notLaunched is why a start that was cut off, or held by its setup, has failed.
-func notLaunched(r hub.Receipt) error {
+// notLaunched is why a start that was cut off, or held by its setup, has failed; cut
+// says that it was the restart.
+func notLaunched(r hub.Receipt) (why error, cut bool) {
 	if r.Stage == hub.StageSetupStarted && openStart(r) {
-		return errors.New("the worker was not launched: its setup had not ended in the time of the start")
+		return errors.New("the worker was not launched: its setup had not ended in the time of the start"), false
 	}
-	return errors.New("the hub was restarted before the worker was launched")
+	return errors.New("the hub was restarted before the worker was launched"), true
 }
 
 func (s *Service) leaveUnknown(ctx context.Context, a hub.Attachment, cause error) error {
