@@ -35,6 +35,7 @@ type task struct {
 	flying   bool     // a start is on its way
 	asking   bool     // a start whose outcome is unknown is being repeated
 	refused  hub.Code // why its start can never be
+	told     string   // the words of that refusal
 	hold     hold     // its own start is tried again later
 }
 
