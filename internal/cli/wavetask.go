@@ -35,7 +35,7 @@ func (f *entryFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.workspace, "workspace", "", "tasks of other workspaces never conflict with it")
 	flags.StringVar(&f.handoff, "handoff-path", "", "file in which the worker leaves its notes")
 	flags.StringVar(&f.verifyCmd, "verify-cmd", "", "command that checks the result")
-	f.timeout.register(cmd, "timeout", "how long each attempt may take, in whole seconds")
+	f.timeout.register(cmd, "timeout", "how long each attempt may take, in whole seconds (default: no limit, at least 1s, at most 168h0m0s)")
 	f.place.register(cmd, true)
 }
 

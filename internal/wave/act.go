@@ -287,7 +287,7 @@ func (l *loop) refused(t *task, to string, e *hub.Error) {
 	reason, ok := passing(e.Code)
 	switch {
 	case !ok:
-		t.refused = e.Code
+		t.refused, t.told = e.Code, hub.Cut(e.Message, hub.MaxWaveResult)
 	case e.Code == hub.CodeTerminalBusy:
 		t.hold = hold{reason, l.later(t.Entry.Token, 0)}
 	case l.gates[to].until <= l.clock.now:

@@ -35,6 +35,7 @@ type task struct {
 	asking  bool     // a start whose outcome is unknown is being repeated
 	pursued bool     // its owner was asked to stop it since the hub came up, and answered
 	refused hub.Code // why its start can never be
+	told    string   // the words of that refusal
 	hold    hold     // its own start is tried again later
 }
 

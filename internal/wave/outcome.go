@@ -17,6 +17,8 @@ func (s *step) outcome(t *task, st standing) []event {
 		f := failure{Error: st.reason, Dispatch: d}
 		if begun(t.WaveRow) && t.Dispatch.State == hub.Failed {
 			f.Output = t.Result
+		} else if st.reason == string(t.refused) {
+			f.Output = t.told
 		}
 		return append(out, event{hub.EventTaskFailed, f})
 	case hub.WaveCancelled, hub.WavePending, hub.WaveRunning:

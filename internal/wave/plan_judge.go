@@ -42,7 +42,7 @@ func (p *planner) judgeChecks(i int, e hub.WaveEntry) {
 		p.find(i, hub.FindVerifyMissing, "verify: required needs a verify_cmd")
 	}
 	if e.TimeoutSecs < 0 {
-		p.find(i, hub.FindTimeoutInvalid, "timeout_secs: %d is negative; 0 is none", e.TimeoutSecs)
+		p.find(i, hub.FindTimeoutInvalid, "timeout_secs: %d is negative; leave it out for none", e.TimeoutSecs)
 	}
 	if _, err := (hub.Checks{VerifyCmd: e.VerifyCmd, HandoffPath: e.HandoffPath}).Clean(); err != nil {
 		p.find(i, hub.FindValueInvalid, "%s", err.Error())
