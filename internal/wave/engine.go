@@ -122,7 +122,7 @@ func (s *Service) follow(ctx context.Context, loops *sync.WaitGroup, id hub.Wave
 	loops.Go(func() {
 		l.run(ctx, recovered)
 		if s.engine.leave(l); ctx.Err() == nil {
-			s.toldOfWave(ctx, loops, id) // it may have been retried since
+			s.toldOfWave(ctx, loops, id, l.wave.Version) // it may have been retried since
 		}
 	})
 }
@@ -132,7 +132,7 @@ func (s *Service) told(ctx context.Context, loops *sync.WaitGroup, topic hub.Top
 	for _, key := range keys {
 		switch topic {
 		case hub.TopicWave:
-			s.toldOfWave(ctx, loops, hub.WaveID(key))
+			s.toldOfWave(ctx, loops, hub.WaveID(key), 0)
 		case hub.TopicTask:
 			s.engine.changed(hub.TaskID(key))
 		case hub.TopicDispatch, hub.TopicPresence:
@@ -142,8 +142,10 @@ func (s *Service) told(ctx context.Context, loops *sync.WaitGroup, topic hub.Top
 	}
 }
 
-// toldOfWave has a running wave followed, or its loop look at it again.
-func (s *Service) toldOfWave(ctx context.Context, loops *sync.WaitGroup, id hub.WaveID) {
+// toldOfWave has a running wave followed, or its loop look at it again. One that has
+// ended is followed if its folder lacks the marker of its limit: seen is the wave's
+// version that is filed for certain, 0 for none.
+func (s *Service) toldOfWave(ctx context.Context, loops *sync.WaitGroup, id hub.WaveID, seen int64) {
 	if l := s.engine.loop(id); l != nil {
 		l.poke(func() {})
 		return
@@ -156,7 +158,7 @@ func (s *Service) toldOfWave(ctx context.Context, loops *sync.WaitGroup, id hub.
 	switch {
 	case err != nil && ctx.Err() == nil && !hub.IsCode(err, hub.CodeWaveNotFound):
 		s.Log.Error("reading a wave", "wave", id, "error", err)
-	case err == nil && w.Status == hub.WaveRunning:
+	case err == nil && (w.Status == hub.WaveRunning || w.Exhausted && w.CheckpointDir != "" && w.Version != seen):
 		s.follow(ctx, loops, id, false)
 	}
 }
