@@ -100,13 +100,22 @@ func forward(ctx context.Context, from <-chan struct{}, to chan<- int, i int) {
 	}
 }
 
-// begin gives every running wave its loop.
+// begin gives every running wave its loop. When the hub has just come up, so it does
+// those that had ended and whose folder does not say so.
 func (s *Service) begin(ctx context.Context, loops *sync.WaitGroup, recovered bool) error {
 	var ids []hub.WaveID
+	var ended []hub.Wave
 	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
-		ids, err = rx.RunningWaves()
+		if ids, err = rx.RunningWaves(); err == nil && recovered {
+			ended, err = lastFiled(rx)
+		}
 		return err
 	})
+	for _, w := range ended {
+		if s.unfiled(w) {
+			ids = append(ids, w.ID)
+		}
+	}
 	for _, id := range ids {
 		s.follow(ctx, loops, id, recovered)
 	}
