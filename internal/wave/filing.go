@@ -86,7 +86,7 @@ func (l *loop) refreshed(ctx context.Context) error {
 // maxStateFile what is read of a state.json: a goal and little more.
 const (
 	maxRefiled   = 100
-	maxStateFile = 8 << 20
+	maxStateFile = 1 << 20
 )
 
 // lastFiled are the newest waves that have ended and have a folder.
