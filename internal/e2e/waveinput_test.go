@@ -79,7 +79,7 @@ func (c Coordinator) waveEnds(t testing.TB, wave, status string) api.WaveSnapsho
 		return last.Wave.CompletedAt != nil
 	})
 	if string(last.Wave.Status) != status {
-		t.Fatalf("%s is %s:\n%s", wave, last.Wave.Status, c.CLI("wave", "status", wave).Stdout)
+		t.Fatalf("%s is %s: %+v", wave, last.Wave.Status, last.Tasks)
 	}
 	return last
 }

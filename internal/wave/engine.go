@@ -100,22 +100,13 @@ func forward(ctx context.Context, from <-chan struct{}, to chan<- int, i int) {
 	}
 }
 
-// begin gives every running wave its loop. When the hub has just come up, so it does
-// those that had ended and whose folder does not say so.
+// begin gives every running wave its loop.
 func (s *Service) begin(ctx context.Context, loops *sync.WaitGroup, recovered bool) error {
 	var ids []hub.WaveID
-	var ended []hub.Wave
 	err := s.Store.View(ctx, func(rx store.Rx) (err error) {
-		if ids, err = rx.RunningWaves(); err == nil && recovered {
-			ended, err = lastFiled(rx)
-		}
+		ids, err = rx.RunningWaves()
 		return err
 	})
-	for _, w := range ended {
-		if s.unfiled(w) {
-			ids = append(ids, w.ID)
-		}
-	}
 	for _, id := range ids {
 		s.follow(ctx, loops, id, recovered)
 	}
@@ -131,7 +122,7 @@ func (s *Service) follow(ctx context.Context, loops *sync.WaitGroup, id hub.Wave
 	loops.Go(func() {
 		l.run(ctx, recovered)
 		if s.engine.leave(l); ctx.Err() == nil {
-			s.toldOfWave(ctx, loops, id, l.wave.Version) // it may have been retried since
+			s.toldOfWave(ctx, loops, id) // it may have been retried since
 		}
 	})
 }
@@ -141,7 +132,7 @@ func (s *Service) told(ctx context.Context, loops *sync.WaitGroup, topic hub.Top
 	for _, key := range keys {
 		switch topic {
 		case hub.TopicWave:
-			s.toldOfWave(ctx, loops, hub.WaveID(key), 0)
+			s.toldOfWave(ctx, loops, hub.WaveID(key))
 		case hub.TopicTask:
 			s.engine.changed(hub.TaskID(key))
 		case hub.TopicDispatch, hub.TopicPresence:
@@ -151,10 +142,8 @@ func (s *Service) told(ctx context.Context, loops *sync.WaitGroup, topic hub.Top
 	}
 }
 
-// toldOfWave has a running wave followed, or its loop look at it again. One that has
-// ended is followed if its folder lacks the marker of its limit: seen is the wave's
-// version that is filed for certain, 0 for none.
-func (s *Service) toldOfWave(ctx context.Context, loops *sync.WaitGroup, id hub.WaveID, seen int64) {
+// toldOfWave has a running wave followed, or its loop look at it again.
+func (s *Service) toldOfWave(ctx context.Context, loops *sync.WaitGroup, id hub.WaveID) {
 	if l := s.engine.loop(id); l != nil {
 		l.poke(func() {})
 		return
@@ -167,7 +156,7 @@ func (s *Service) toldOfWave(ctx context.Context, loops *sync.WaitGroup, id hub.
 	switch {
 	case err != nil && ctx.Err() == nil && !hub.IsCode(err, hub.CodeWaveNotFound):
 		s.Log.Error("reading a wave", "wave", id, "error", err)
-	case err == nil && (w.Status == hub.WaveRunning || w.Exhausted && w.CheckpointDir != "" && w.Version != seen):
+	case err == nil && w.Status == hub.WaveRunning:
 		s.follow(ctx, loops, id, false)
 	}
 }

@@ -2,10 +2,6 @@ package wave
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"path/filepath"
 	"time"
 
 	"github.com/wavehub/wavehub/internal/hub"
@@ -80,52 +76,4 @@ func (l *loop) refreshed(ctx context.Context) error {
 		return err
 	}
 	return l.fileAll(ctx)
-}
-
-// maxRefiled bounds how many waves of each ending are looked at when the hub starts,
-// maxStateFile what is read of a state.json: a goal and little more.
-const (
-	maxRefiled   = 100
-	maxStateFile = 1 << 20
-)
-
-// lastFiled are the newest waves that have ended and have a folder.
-func lastFiled(rx store.WaveReader) (out []hub.Wave, err error) {
-	for _, status := range hub.WaveStatuses {
-		if !status.Final() {
-			continue
-		}
-		ws, _, err := rx.WaveList(store.WaveFilter{Status: status}, store.Page{Limit: maxRefiled})
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range ws {
-			if w.CheckpointDir != "" {
-				out = append(out, w)
-			}
-		}
-	}
-	return out, nil
-}
-
-// unfiled reports whether the folder of a wave that has ended does not say so: the
-// hub ended first. A folder that is gone, and one of another wave, are left alone.
-func (s *Service) unfiled(w hub.Wave) bool {
-	files, folder := s.Files, waveFolder(w.CheckpointDir, w.ID)
-	if files == nil {
-		files = diskFiles{}
-	}
-	there := func(name string) bool {
-		_, err := files.Read(filepath.Join(folder, name), 0) // others than a missing one are too large
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	if !there(graphName) || !there(stateName) {
-		return there(graphName)
-	}
-	var said stateFile
-	raw, err := files.Read(filepath.Join(folder, stateName), maxStateFile)
-	if err != nil || json.Unmarshal(raw, &said) != nil || !said.sameWave(headOf(w, "")) {
-		return false
-	}
-	return said.Status != w.Status || said.Iteration != w.Iteration || w.Exhausted && !there(markerName)
 }
