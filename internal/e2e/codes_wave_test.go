@@ -30,6 +30,16 @@ var waveCodes = map[string]scenario{
 		s.solo().run.waveEnds(t, w, "failed")
 		return s.solo().run.json("wave", "retry", w)
 	},
+	"wave_residuals": func(t *testing.T, s *stage) Result {
+		run := s.solo().run
+		return run.json("wave", "retry", run.leftOver(t))
+	},
+	"budget_exceeded": func(t *testing.T, s *stage) Result {
+		w := s.solo().run.newWave(t, "--budget", "tokens=10", "--spawn", "--tasks", taskFile(t, shTask(t, "a",
+			`"$WAVEHUB_BIN" send --type status --subject s --body b --usage '{"tokens":11}'`+"\n"+done+"fine")))
+		s.solo().run.waveEnds(t, w, "failed")
+		return s.solo().run.json("wave", "retry", w)
+	},
 	"checkpoint_mismatch": func(t *testing.T, s *stage) Result {
 		run, dir, task := s.solo().run, t.TempDir(), shTask(t, "a", done+"fine")
 		w := run.newWave(t, "--tasks", taskFile(t, task), "--checkpoint-dir", dir, "--spawn")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,7 +89,17 @@ func TestAcceptance_V17_WatchersSeeEveryEventOnce(t *testing.T) {
 	if last := want[len(want)-1]; last.Type != "wave_completed" {
 		t.Errorf("the last event is %+v", last)
 	}
+	kept := run.CLI("watch", "--wave", "w1", "--timeout", "1s") // it goes on until it is told to end
+	if got := eventsOf(t, kept.Stdout); kept.Code != 0 || !slices.EqualFunc(got, want, sameEvent) {
+		t.Errorf("watch: exit %d, %d events of %d\n%s", kept.Code, len(got), len(want), kept.Stderr)
+	}
+	behind := run.CLI("watch", "--wave", "w1", "--timeout", "1s", "--cursor", strconv.FormatInt(want[9].Seq, 10))
+	if got := eventsOf(t, behind.Stdout); !slices.EqualFunc(got, want[10:], sameEvent) {
+		t.Errorf("watch behind the tenth event: %d events of %d\n%s", len(got), len(want)-10, behind.Stderr)
+	}
 }
+
+func sameEvent(a, b api.WaveEvent) bool { return a.Seq == b.Seq && a.Type == b.Type }
 
 // killedBehind starts a watcher, kills it after so many lines, and returns what it
 // printed until it was gone. One that ends by itself is not killed.

@@ -62,7 +62,7 @@ var peerAdvice = map[string]advice{
 	"a used invite":                {sites: "peer.RevokeInvite", provoke: usedInvite},
 	"another name":                 {sites: "peer.otherName", duo: true, provoke: otherName},
 	"a name that is paired":        {sites: "peer.pairedName", duo: true, provoke: pairedName},
-	"remote_runtime_unavailable":   {sites: "work.probe cli.repeated", duo: true, provoke: workerHubAway, exits: []int{6}},
+	"remote_runtime_unavailable":   {sites: "work.validateThere cli.repeated", duo: true, provoke: workerHubAway, exits: []int{6}},
 	"a start that its hub fails":   {sites: "work.ownersReceipt", duo: true, provoke: failedRemoteStart},
 	"a start that is refused":      {sites: "work.endRemote", provoke: refusedStart},
 	"a start that is lost":         {sites: "work.endRemote cli.repeated", duo: true, provoke: lostStart, exits: []int{10}},

@@ -39,8 +39,7 @@ func (s *Service) vetAgent(spec hub.StartSpec) error {
 		return err
 	}
 	if f := s.facts(spec.Agent); f.Program == "" {
-		e := hub.Errorf(hub.CodeAgentUnconfigured, "the agent %s cannot be used here: %s", spec.Agent, f.Missing)
-		return e.WithNext("wavehub", "agent", "list")
+		return hub.Errorf(hub.CodeAgentUnconfigured, "the agent %s cannot be used here: %s; wavehub agent list shows which can", spec.Agent, f.Missing)
 	}
 	return nil
 }
