@@ -22,8 +22,10 @@ const (
 	waveRowBase = `SELECT w.id, ` + waveTaskOf + `, t.state, substr(t.result, 1, 2048), t.result_data, t.latest,
 		(SELECT count(*) FROM dispatches n WHERE n.task = x.task)
 		FROM waves w JOIN wave_tasks x ON x.uid = w.uid JOIN tasks t ON t.id = x.task WHERE `
-	waveRowsQuery   = waveRowBase + `w.id = ? ORDER BY x.pos`
-	waveRowQuery    = waveRowBase + `x.task = ?`
+	waveRowsQuery = waveRowBase + `w.id = ? ORDER BY x.pos`
+	// A loop reads its tasks one by one, often. Without a likelihood SQLite lets the
+	// value guide its plan: it would compile the join anew for each task.
+	waveRowQuery    = waveRowBase + `unlikely(x.task = ?)`
 	waveLatestQuery = `SELECT ` + waveDispatchOf + ` FROM waves w JOIN wave_tasks x ON x.uid = w.uid JOIN tasks t ON t.id = x.task
 		JOIN dispatches d ON d.id = t.latest WHERE w.id = ?`
 
