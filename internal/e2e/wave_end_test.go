@@ -58,7 +58,7 @@ func TestAcceptance_V06_FailFastCancelsTheRestAndItsProcesses(t *testing.T) {
 	s := run.waveEnds(t, w, "failed")
 	want := map[string]string{
 		"done": "completed", "fails": "failed exited with code 3", "near": "cancelled task_failed", "far": "cancelled task_failed",
-		"behind": "cancelled task_failed", "after": "cancelled task_failed",
+		"behind": "cancelled blocked", "after": "cancelled task_failed",
 	}
 	if got := standings(s); !maps.Equal(got, want) {
 		t.Errorf("the tasks are %v, want %v", got, want)

@@ -109,7 +109,7 @@ func TestAcceptance_V06_FailFastEndsTheRestAndContinueOnlyDescendants(t *testing
 		if w.Status != hub.WaveFailed || reasonOf(w) != hub.EndTaskFailed || rows["long"].Dispatch.State != hub.Stopped {
 			t.Errorf("it is %s (%s), and the worker of long %s", w.Status, reasonOf(w), rows["long"].Dispatch.State)
 		}
-		wants(t, rows, map[string]string{"bad": "failed", "long": "cancelled task_failed", "next": "cancelled task_failed", "far": "cancelled task_failed", "other": "cancelled task_failed"})
+		wants(t, rows, map[string]string{"bad": "failed", "long": "cancelled task_failed", "next": "cancelled blocked", "far": "cancelled blocked", "other": "cancelled task_failed"})
 	})
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, succeeds(map[string]deed{"bad": fails}))
@@ -320,7 +320,7 @@ func TestAcceptance_V15_RetryKeepsWhatIsCompletedAndEndsAtItsLimit(t *testing.T)
 			if w.Iteration != i || rows["good"].Attempts != 1 || rows["bad"].Attempts != i || rows["next"].Attempts != 0 {
 				t.Errorf("iteration %d: %+v\n%s", i, w, told(rows))
 			}
-			wants(t, rows, map[string]string{"good": "completed", "bad": "failed", "next": "cancelled task_failed"})
+			wants(t, rows, map[string]string{"good": "completed", "bad": "failed", "next": "cancelled blocked"})
 			if err := p.retry(wave.RetryInput{}); i < 3 && err != nil || i == 3 && !hub.IsCode(err, hub.CodeMaxIterationsReached) {
 				t.Errorf("retry %d: %v", i, err)
 			}

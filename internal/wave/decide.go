@@ -338,10 +338,12 @@ func (s *step) doom(i int) {
 	if st.status.Final() {
 		return
 	}
-	if e := s.ends(); e != nil {
-		s.eff[i] = s.cut(i, e.Reason)
-	} else if st.toStart() && s.blocked(i) {
+	e := s.ends()
+	switch {
+	case st.toStart() && s.behindFailure(i), e == nil && st.toStart() && s.blocked(i):
 		s.eff[i] = standing{status: hub.WaveCancelled, reason: hub.EndBlocked}
+	case e != nil:
+		s.eff[i] = s.cut(i, e.Reason)
 	}
 }
 
@@ -353,6 +355,20 @@ func (s *step) cut(i int, reason string) standing {
 		return standing{status: hub.WaveFailed, reason: t.Dispatch.Reason}
 	}
 	return standing{status: hub.WaveCancelled, reason: reason}
+}
+
+// behindFailure reports whether a task has not been started since one that it
+// depends on, in any number of steps, has failed.
+func (s *step) behindFailure(i int) bool {
+	if begun(s.tasks[i].WaveRow) {
+		return false
+	}
+	for _, j := range s.shape.deps[i] {
+		if st := s.eff[j]; st.status == hub.WaveFailed || st.status == hub.WaveCancelled && st.reason == hub.EndBlocked {
+			return true
+		}
+	}
+	return false
 }
 
 // blocked reports whether a task waits for what will not complete.
