@@ -13,14 +13,13 @@ var waveAdvice = map[string]advice{
 	"a pending wave": {sites: "cli.waveNext", provoke: pendingWave},
 	"a running wave": {provoke: runningWave},
 
-	"an ended wave":               {sites: "wave.waveFinal", provoke: by(consumer, spawnOfFailed)},
-	"a wave that runs":            {sites: "wave.again", provoke: by(consumer, waveCodes["wave_running"])},
-	"a wave's name":               {sites: "wave.exists", provoke: by(consumer, waveCodes["wave_exists"])},
-	"an addition too late":        {sites: "wave.pendingOnly", provoke: by(consumer, lateAddition)},
-	"an addition to what is over": {provoke: by(consumer, additionToFinal)},
-	"a goal too late":             {sites: "wave.ended", provoke: by(consumer, lateGoal)},
-	"a task begun by hand":        {sites: "run.Rewrite", provoke: by(consumer, editOfBegun)},
-	"what is left over":           {sites: "wave.unproven", provoke: retryOfLeftOver},
+	"an ended wave":        {sites: "wave.waveFinal", provoke: by(consumer, spawnOfFailed)},
+	"a wave that runs":     {sites: "wave.again", provoke: by(consumer, waveCodes["wave_running"])},
+	"a wave's name":        {sites: "wave.exists", provoke: by(consumer, waveCodes["wave_exists"])},
+	"an addition too late": {sites: "wave.pendingOnly", provoke: by(consumer, lateAddition)},
+	"a goal too late":      {sites: "wave.ended", provoke: by(consumer, lateGoal)},
+	"a task begun by hand": {sites: "run.Rewrite", provoke: by(consumer, editOfBegun)},
+	"what is left over":    {sites: "wave.unproven", provoke: retryOfLeftOver},
 }
 
 func pendingWave(t *testing.T, s *stage) printed {
@@ -59,13 +58,6 @@ func lateAddition(t *testing.T, s *stage) Result {
 	return run.json("wave", "task", "add", run.heldWave(t), "c", "--goal", "x", "--worker", "w-1")
 }
 
-func additionToFinal(t *testing.T, s *stage) Result {
-	run := s.solo().run
-	w := run.newWave(t, "--spawn")
-	run.waveEnds(t, w, "completed")
-	return run.json("wave", "task", "add", w, "c", "--goal", "x", "--worker", "w-1")
-}
-
 func lateGoal(t *testing.T, s *stage) Result {
 	run := s.solo().run
 	return run.json("wave", "task", "update", run.heldWave(t), "a", "--goal", "another")
@@ -79,7 +71,8 @@ func editOfBegun(t *testing.T, s *stage) Result {
 	return run.json("wave", "task", "update", w, "a", "--goal", "another")
 }
 
-// leftOver is a cancelled wave whose worker may still be at work.
+// leftOver is a cancelled wave whose worker may still be at work: it has been asked
+// twice to end, the second time for as long as a stop takes at most.
 func (c Coordinator) leftOver(t *testing.T) string { return c.leftOverOf(t, registered(t, c.hub, "")) }
 
 func (c Coordinator) leftOverOf(t *testing.T, w attachedWorker) string {
@@ -87,7 +80,8 @@ func (c Coordinator) leftOverOf(t *testing.T, w attachedWorker) string {
 	dispatch := *c.becomes(t, wave, "a", "running", "worker").DispatchId
 	w.startOf(t, dispatch)
 	unproven[api.StopResult](t, c.json("worker", "stop", dispatch, "--timeout", "100ms"))
-	get[api.WaveSnapshot](t, c.Caller, "wave", "cancel", wave)
+	get[api.WaveSnapshot](t, c.Caller, "wave", "cancel", wave, "--timeout", "1s")
+	eventually(t, "the wave has ended without its worker's word", 2*waveLimit, func() bool { return c.waveNow(t, wave).Wave.Status == "cancelled" })
 	return wave
 }
 

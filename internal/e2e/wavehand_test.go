@@ -93,7 +93,7 @@ func TestAcceptance_V24_CancelledWhileTheLinkIsDown(t *testing.T) {
 	a.Start = map[string]any{"agent": "sh", "worktree": "path:" + p.Root, "on": "worker"}
 	w := run.newWave(t, "--tasks", taskFile(t, a, shTask(t, "b", "x", "a")), "--spawn")
 	eventually(t, "the agent runs", waveLimit, func() bool { return exists(pids) })
-	run.becomes(t, w, "a", "running", "unknown")
+	eventually(t, "its home knows", waitLimit, func() bool { return run.Show(*run.waveNow(t, w).Tasks[0].DispatchId).Dispatch.State == "ready" })
 	proxy.Refuse(true)
 	proxy.CutAll()
 	eventually(t, "the link is down", waitLimit, func() bool { return p.Home.shown(t, "worker").Link.State != "up" })
