@@ -5,13 +5,11 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/wavehub/wavehub/client"
-	"github.com/wavehub/wavehub/internal/hub"
 	"github.com/wavehub/wavehub/openapi/api"
 )
 
@@ -22,9 +20,12 @@ const (
 	benchRounds = 5
 )
 
-// crew registers attached workers that report success on whatever they are given,
-// at once. They end with the benchmark.
-func crew(b *testing.B, h *Hub, prefix string, n int) (names []string) {
+// turnOf is what an attached worker does with a message of its mailbox.
+type turnOf func(context.Context, *client.Client, api.Message) error
+
+// crew registers attached workers that do one thing with whatever comes. They end
+// with the benchmark.
+func crew(b *testing.B, h *Hub, name string, n int, do turnOf) (names []string) {
 	b.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -32,16 +33,16 @@ func crew(b *testing.B, h *Hub, prefix string, n int) (names []string) {
 		stop()
 		all.Wait()
 	})
-	e := h.Endpoint()
+	e, operator := h.Endpoint(), h.Client("")
 	for i := range n {
-		out, err := h.Client("").RegisterWorker(b.Context(), fmt.Sprintf("%s-%d", prefix, i))
+		out, err := operator.RegisterWorker(b.Context(), name+"-"+itoa(i))
 		must(b, err)
 		c := h.newClient(client.Config{URL: e.URL, Fingerprint: e.Fingerprint, Token: client.Secret(*out.Worker.Token)})
 		_, err = c.Present(b.Context(), api.Presence{})
 		must(b, err)
 		names = append(names, out.Worker.Name)
 		all.Go(func() {
-			if err := agreeable(ctx, c, "worker:"+out.Worker.WorkerId); ctx.Err() == nil {
+			if err := attend(ctx, c, "worker:"+out.Worker.WorkerId, do); ctx.Err() == nil {
 				b.Errorf("a worker ended: %v", err)
 			}
 		})
@@ -49,8 +50,9 @@ func crew(b *testing.B, h *Hub, prefix string, n int) (names []string) {
 	return names
 }
 
-// agreeable reports success on each session_start of a worker's mailbox.
-func agreeable(ctx context.Context, c *client.Client, box string) error {
+// attend does something with each message of a worker's mailbox, and says now and
+// then that the worker lives.
+func attend(ctx context.Context, c *client.Client, box string, do turnOf) error {
 	for ack := ""; ; {
 		out, err := c.Check(ctx, box, client.CheckOptions{Ack: ack, Wait: 30 * time.Second})
 		if err != nil {
@@ -58,27 +60,45 @@ func agreeable(ctx context.Context, c *client.Client, box string) error {
 		}
 		if ack = ""; out.DeliveryId != nil {
 			ack = *out.DeliveryId
+		} else if _, err := c.Present(ctx, api.Presence{}); err != nil {
+			return err
 		}
 		for _, m := range out.Messages {
-			if m.Type != "session_start" {
-				continue
-			}
-			if err := succeed(ctx, c, m); err != nil {
+			if err := do(ctx, c, m); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// succeed reports success on the Dispatch that a session_start is of.
-func succeed(ctx context.Context, c *client.Client, m api.Message) error {
-	var s hub.SessionStart
-	if err := json.Unmarshal(m.Payload, &s); err != nil {
+// oblige reports success on whatever the worker is given, at once.
+func oblige(ctx context.Context, c *client.Client, m api.Message) error {
+	if m.Type != "session_start" {
+		return nil
+	}
+	return end(ctx, c, m, "succeeded")
+}
+
+// linger begins whatever the worker is given, and ends it when it is told to.
+func linger(ctx context.Context, c *client.Client, m api.Message) error {
+	if m.Type != "control" {
+		return nil
+	}
+	return end(ctx, c, m, "cancelled")
+}
+
+// end reports the end of the Dispatch that a message is about.
+func end(ctx context.Context, c *client.Client, m api.Message, outcome string) error {
+	var about struct {
+		Task     string `json:"task_id"`
+		Dispatch string `json:"dispatch_id"`
+	}
+	if err := json.Unmarshal(m.Payload, &about); err != nil {
 		return err
 	}
 	return patiently(ctx, func() error {
 		_, err := c.Send(ctx, api.MessageSend{
-			Type: "worker_done", Subject: "succeeded", Body: "nothing was to be done", Outcome: "succeeded", TaskId: string(s.Task), DispatchId: string(s.Dispatch),
+			Type: "worker_done", Subject: outcome, Body: "nothing was to be done", Outcome: outcome, TaskId: about.Task, DispatchId: about.Dispatch,
 		})
 		return err
 	})
@@ -104,11 +124,11 @@ func median(cs []cost, part func(cost) time.Duration) time.Duration {
 // that follows, cpu_ratio of both.
 func BenchmarkWaveOverhead(b *testing.B) {
 	h := StartHub(b, "mac")
-	names := crew(b, h, "hand", benchAtOnce)
+	names := crew(b, h, "hand", benchAtOnce, oblige)
 	for b.Loop() {
 		var hand, wave []cost
 		for range benchRounds {
-			hand, wave = append(hand, byHand(b, h, names)), append(wave, byWave(b, h, names))
+			hand, wave = append(hand, byHand(b, h, names)), append(wave, byWave(b, h, names, benchTasks))
 		}
 		for name, part := range map[string]func(cost) time.Duration{
 			"create": func(c cost) time.Duration { return c.create }, "run": func(c cost) time.Duration { return c.run }, "cpu": cost.all,
@@ -121,14 +141,21 @@ func BenchmarkWaveOverhead(b *testing.B) {
 	}
 }
 
+// independent is a wave of tasks for some workers in turn, as many at once as there
+// are workers.
+func independent(run string, workers []string, n int) api.WaveCreate {
+	in := api.WaveCreate{RunId: run, Policy: api.WavePolicyInput{Concurrency: len(workers)}}
+	for i := range n {
+		in.Tasks = append(in.Tasks, api.WaveEntry{TaskId: "t" + itoa(i), Goal: "do nothing", Worker: workers[i%len(workers)], WriteScope: []string{}})
+	}
+	return in
+}
+
 // byWave has a wave do the Tasks, and waits for its notice.
-func byWave(b *testing.B, h *Hub, names []string) (c cost) {
+func byWave(b *testing.B, h *Hub, names []string, n int) (c cost) {
 	b.Helper()
 	run := h.NewRun("by wave")
-	in := api.WaveCreate{RunId: run.Run, Policy: api.WavePolicyInput{Concurrency: benchAtOnce}}
-	for i := range benchTasks {
-		in.Tasks = append(in.Tasks, api.WaveEntry{TaskId: "t" + itoa(i), Goal: "do nothing", Worker: names[i%len(names)], WriteScope: []string{}})
-	}
+	in := independent(run.Run, names, n)
 	operator, consumer := h.Client(""), h.Client(run.Token)
 	began := cpuTime(b, h.PID())
 	made, err := operator.CreateWave(b.Context(), in)
@@ -136,10 +163,10 @@ func byWave(b *testing.B, h *Hub, names []string) (c cost) {
 	created := cpuTime(b, h.PID())
 	_, err = operator.SpawnWave(b.Context(), made.Wave.WaveId, api.WaveSpawn{})
 	must(b, err)
-	_, err = consumer.Check(b.Context(), run.Box(), client.CheckOptions{Wait: 2 * time.Minute})
+	_, err = consumer.Check(b.Context(), run.Box(), client.CheckOptions{Wait: 5 * time.Minute})
 	must(b, err)
 	c = cost{created - began, cpuTime(b, h.PID()) - created}
-	if now, err := operator.Wave(b.Context(), made.Wave.WaveId); err != nil || now.Summary.ByStatus["completed"] != benchTasks {
+	if now, err := operator.Wave(b.Context(), made.Wave.WaveId); err != nil || now.Summary.ByStatus["completed"] != n {
 		b.Fatalf("the wave is %+v %v", now, err)
 	}
 	return c

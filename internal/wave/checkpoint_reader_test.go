@@ -45,7 +45,7 @@ func TestReadersAtAnyInstant(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		defer ended.Store(true)
-		done <- writeChanges(dir, 1000)
+		done <- writeChanges(dir, 300)
 	}()
 	readings, stories := 0, 0
 	for !ended.Load() || stories == 0 {

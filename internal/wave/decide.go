@@ -164,9 +164,10 @@ func (l *levels) pass(level int, st hub.WaveStatus) {
 
 // reopen opens, in a later iteration, what did not complete in those before.
 func (s *step) reopen() {
+	now := pass(s.wave)
 	for i := range s.tasks {
 		t := &s.tasks[i]
-		if t.Iteration == pass(s.wave) {
+		if t.Iteration == now {
 			continue
 		}
 		if len(s.changes) >= maxChanges {
@@ -211,9 +212,13 @@ func kept(w hub.Wave, r hub.WaveRow) hub.WaveProgress {
 
 // judge computes where the tasks stand by what is committed.
 func (s *step) judge() {
+	now := pass(s.wave)
 	for i := range s.tasks {
 		t := &s.tasks[i]
-		s.eff[i] = standingOf(s.wave, t.WaveRow, t.failures)
+		var plain bool
+		if s.eff[i], plain = t.plainly(now); !plain {
+			s.eff[i] = standingOf(s.wave, t.WaveRow, t.failures)
+		}
 		if t.refused != "" && s.wave.Ending == nil && s.eff[i].toStart() {
 			s.eff[i] = standing{status: hub.WaveFailed, reason: string(t.refused)}
 		}

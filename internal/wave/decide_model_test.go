@@ -17,6 +17,7 @@ import (
 // losses of any kind in any order. After every step what must not happen has not
 // happened; and when nothing goes wrong any more, the wave comes to its end.
 func TestModelOfTheEngine(t *testing.T) {
+	modelCases(t)
 	seen := score{}
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)

@@ -2,27 +2,30 @@ package wave
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 )
 
-// TestMain takes the number of cases of the models from WAVEHUB_TEST_SCALE; a
-// -rapid.checks of one's own wins.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	checks := map[string]string{"medium": "20000", "full": "500000"}[os.Getenv("WAVEHUB_TEST_SCALE")]
-	if checks == "" {
-		checks = "3000"
+// modelCases sets how many cases the model of the engine is tried with, by
+// WAVEHUB_TEST_SCALE, for the rest of the test; a -rapid.checks of one's own wins.
+func modelCases(t *testing.T) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	was := f.Value.String()
+	if was != f.DefValue {
+		return
 	}
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if !given {
-		if err := flag.Set("rapid.checks", checks); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	cases := map[string]string{"medium": "6000", "full": "500000"}[os.Getenv("WAVEHUB_TEST_SCALE")]
+	if cases == "" {
+		cases = "3000"
+	}
+	if err := flag.Set("rapid.checks", cases); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := flag.Set("rapid.checks", was); err != nil {
+			t.Error(err)
 		}
-		fmt.Println("models:", checks, "cases")
-	}
-	os.Exit(m.Run())
+	})
+	t.Log("the model is tried with", cases, "cases")
 }
