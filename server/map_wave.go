@@ -70,7 +70,7 @@ func waveTask(t wave.TaskShown) api.WaveTask {
 		TaskId: e.Token, HubTaskId: string(t.Task), Goal: hub.Cut(e.Goal, maxShownGoal), Status: api.WaveStatus(t.Status), Reason: null(t.Reason),
 		Level: t.Level, Sub: hub.SubLabel(t.Sub), WaveIndex: t.Index, Attempts: t.Attempts, SessionId: hub.WaveSession(t.Wave, e.Token),
 		Worker: e.Worker, Start: waveStart(e.Start), Dependencies: texts(e.Dependencies), WriteScope: e.WriteScope, Workspace: e.Workspace,
-		HandoffPath: e.HandoffPath, VerifyCmd: e.VerifyCmd, StartedAt: maybeAt(t.StartedAt), CompletedAt: maybeAt(t.CompletedAt),
+		HandoffPath: e.HandoffPath, VerifyCmd: e.VerifyCmd, ReadScope: e.ReadScope, TimeoutSecs: e.TimeoutSecs, StartedAt: maybeAt(t.StartedAt), CompletedAt: maybeAt(t.CompletedAt),
 		Result: null(t.Result), ResultData: t.ResultData, ScopeViolations: []string{}, WaitingFor: null(t.WaitingFor),
 	}
 	if t.Usage != nil {

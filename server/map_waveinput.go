@@ -20,7 +20,7 @@ func wavePolicy(b api.WavePolicyInput, liveness int64) (hub.WavePolicy, error) {
 	p.Concurrency, p.Retry, p.MaxIterations = b.Concurrency, b.Retry, cmp.Or(b.MaxIterations, p.MaxIterations)
 	p.TimeoutSecs, p.LivenessSecs, p.IdleSecs = given(b.TimeoutSecs, p.TimeoutSecs), given(b.LivenessSecs, p.LivenessSecs), given(b.IdleSecs, p.IdleSecs)
 	if b.Budget != nil {
-		p.Budget = *waveBudget(b.Budget)
+		p.Budget = p.Budget.With(*waveBudget(b.Budget))
 	}
 	return p.Clean()
 }
@@ -33,11 +33,11 @@ func given[T any](v *T, standard T) T {
 	return *v
 }
 
-func waveBudget(b *api.WaveBudget) *hub.Budget {
+func waveBudget(b *api.WaveBudget) *hub.BudgetChange {
 	if b == nil {
 		return nil
 	}
-	return &hub.Budget{CostUSD: b.CostUsd, Tokens: b.Tokens}
+	return &hub.BudgetChange{CostUSD: b.CostUsd, Tokens: b.Tokens}
 }
 
 // waveTime is a time-out within its bounds, nil where none was given.

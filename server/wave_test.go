@@ -180,7 +180,7 @@ func TestWavePolicyBeginsWithTheDefaults(t *testing.T) {
 	zero, secs := int64(0), int64(1_000_000_000)
 	got, err = wavePolicy(api.WavePolicyInput{
 		Order: "barrier", OnFailure: "continue", Conflicts: "allow", Verify: "required", Scope: "enforce", Mail: "all", Concurrency: 2, Retry: 3,
-		MaxIterations: 9, TimeoutSecs: &secs, LivenessSecs: &zero, IdleSecs: &zero, Budget: &api.WaveBudget{CostUsd: 1.5, Tokens: 7},
+		MaxIterations: 9, TimeoutSecs: &secs, LivenessSecs: &zero, IdleSecs: &zero, Budget: &api.WaveBudget{CostUsd: new(1.5), Tokens: new(int64(7))},
 	}, 17)
 	want := hub.WavePolicy{
 		Order: "barrier", OnFailure: "continue", Conflicts: "allow", Concurrency: 2, TimeoutSecs: hub.MaxWaveTime, Retry: 3, MaxIterations: 9,

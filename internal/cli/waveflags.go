@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -111,9 +112,10 @@ func (f *policyFlags) policy(a *app) (client.WavePolicyInput, error) {
 		}
 	}
 	budget, err := parseBudget(f.cmd, f.budget)
-	if budget != nil {
-		p.Budget = budget
+	if budget != nil && p.Budget != nil { // the file has the rest
+		budget.CostUsd, budget.Tokens = cmp.Or(budget.CostUsd, p.Budget.CostUsd), cmp.Or(budget.Tokens, p.Budget.Tokens)
 	}
+	p.Budget = cmp.Or(budget, p.Budget)
 	return p, err
 }
 
@@ -201,13 +203,13 @@ func bound(b *client.WaveBudget, name, value string) error {
 		if err != nil || cost < 0 || math.IsNaN(cost) || math.IsInf(cost, 0) {
 			return fmt.Errorf("%q is no amount", value)
 		}
-		b.CostUsd = cost
+		b.CostUsd = &cost
 	case "tokens":
 		tokens, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || tokens < 0 {
 			return fmt.Errorf("%q is no whole number", value)
 		}
-		b.Tokens = tokens
+		b.Tokens = &tokens
 	default:
 		return fmt.Errorf("%q is neither", name)
 	}

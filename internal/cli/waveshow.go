@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,8 +42,13 @@ func printWaveHead(p *printer, w client.Wave) {
 	}
 }
 
+// printWaveTasks lists tasks level by level, as they were declared within each.
 func printWaveTasks(p *printer, tasks []client.WaveTask) {
 	rows := make([][]string, len(tasks))
+	tasks = slices.Clone(tasks)
+	slices.SortStableFunc(tasks, func(a, b client.WaveTask) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(len(a.Sub), len(b.Sub)), cmp.Compare(a.Sub, b.Sub))
+	})
 	for i, t := range tasks {
 		rows[i] = []string{
 			strconv.Itoa(t.Level) + t.Sub, t.TaskId, string(t.Status), placeOf(t), strconv.Itoa(t.Attempts), or(t.DispatchId, "-"),

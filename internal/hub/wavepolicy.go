@@ -45,6 +45,23 @@ type Budget struct {
 	Tokens  int64   `json:"tokens"`
 }
 
+// BudgetChange replaces bounds; nil leaves one as it is.
+type BudgetChange struct {
+	CostUSD *float64 `json:"cost_usd,omitempty"`
+	Tokens  *int64   `json:"tokens,omitempty"`
+}
+
+// With is b after c.
+func (b Budget) With(c BudgetChange) Budget {
+	if c.CostUSD != nil {
+		b.CostUSD = *c.CostUSD
+	}
+	if c.Tokens != nil {
+		b.Tokens = *c.Tokens
+	}
+	return b
+}
+
 // Set reports whether there is a bound.
 func (b Budget) Set() bool { return b.CostUSD > 0 || b.Tokens > 0 }
 

@@ -510,7 +510,7 @@ func TestAcceptance_V26_UsagePastTheBudgetEndsTheWave(t *testing.T) {
 			t.Errorf("retried without more: %v", err)
 		}
 		h.script = succeeds(nil)
-		if err := p.retry(wave.RetryInput{Budget: &hub.Budget{Tokens: 5000}}); err != nil {
+		if err := p.retry(wave.RetryInput{Budget: &hub.BudgetChange{Tokens: new(int64(5000))}}); err != nil {
 			t.Fatal(err)
 		}
 		if w, _ = p.final(); w.Status != hub.WaveCompleted {

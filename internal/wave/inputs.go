@@ -30,12 +30,12 @@ type CancelInput struct {
 }
 
 // RetryInput is the argument of Retry. MaxIterations raises the limit, which needs
-// a Reason; Budget replaces the budget; 0 and nil leave them.
+// a Reason; Budget changes the budget; 0 and nil leave them.
 type RetryInput struct {
-	MaxIterations int         `json:"max_iterations,omitempty"`
-	Reason        string      `json:"reason,omitempty"`
-	TimeoutSecs   *int64      `json:"timeout_secs,omitempty"`
-	Budget        *hub.Budget `json:"budget,omitempty"`
+	MaxIterations int               `json:"max_iterations,omitempty"`
+	Reason        string            `json:"reason,omitempty"`
+	TimeoutSecs   *int64            `json:"timeout_secs,omitempty"`
+	Budget        *hub.BudgetChange `json:"budget,omitempty"`
 }
 
 // Graph is the plan of a wave as it is stored.

@@ -227,7 +227,7 @@ func (s *Service) again(tx store.Tx, w hub.Wave, in RetryInput) (hub.Wave, error
 		w.Policy.MaxIterations, w.RaiseReason, w.Exhausted = in.MaxIterations, in.Reason, false
 	}
 	if in.Budget != nil {
-		w.Policy.Budget = *in.Budget
+		w.Policy.Budget = w.Policy.Budget.With(*in.Budget)
 	}
 	if err := affordable(tx, w); err != nil {
 		return w, err
