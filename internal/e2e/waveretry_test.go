@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,15 +175,19 @@ func TestAcceptance_V26_TheBudgetEndsTheWave(t *testing.T) {
 				eventually(t, "it is ended", 5*time.Second, func() bool { return run.waveNow(t, w).Wave.Ending != nil })
 				t.Logf("ended %s after the report", time.Since(at))
 				out := run.waveEnds(t, w, "failed")
-				if out.Wave.Ending.Reason != "budget_exceeded" || out.Wave.Usage.Tokens != 1001 || out.Tasks[1].Status != "cancelled" || out.Tasks[1].Attempts != 0 {
+				if out.Wave.Ending.Reason != "budget_exceeded" || out.Wave.Usage.Tokens != 1001 || out.Tasks[1].Status != "cancelled" || out.Tasks[1].Attempts != 0 ||
+					owner == p.Home && (out.Tasks[0].Status == "completed") != (how == "worker_done") {
 					t.Errorf("it has ended as %+v, %+v", out.Wave, out.Tasks)
+				}
+				if told := slices.DeleteFunc(run.waveNotices(t, "budget_exceeded"), func(n waveNotice) bool { return n.Wave != w }); len(told) != 1 {
+					t.Errorf("the notices of it are %+v", told)
 				}
 				refused(t, run.Caller, "budget_exceeded", "wave", "retry", w)
 				goOn := get[api.WaveSnapshot](t, run.Caller, "wave", "retry", w, "--budget", "tokens=5000")
 				if goOn.Wave.Policy.Budget.Tokens != 5000 || goOn.Wave.Policy.Budget.CostUsd != 0 {
 					t.Errorf("the new budget is %+v", goOn.Wave.Policy.Budget)
 				}
-				if how != "worker_done" {
+				if out.Tasks[0].Status != "completed" { // a peer's word of the use may come before its worker's report
 					y := running(run, w)
 					must(t, spending["worker_done"](t.Context(), y.Client(), y, json.RawMessage(`{"tokens":1}`)))
 				}
@@ -191,8 +196,5 @@ func TestAcceptance_V26_TheBudgetEndsTheWave(t *testing.T) {
 				}
 			})
 		}
-	}
-	if n := len(run.waveNotices(t, "budget_exceeded")); n != 2*len(spending) {
-		t.Errorf("%d notices of budgets", n)
 	}
 }
