@@ -37,15 +37,6 @@ func read(f *fixture, filter store.EventFilter, after int64, limit int) []hub.Wa
 	return out
 }
 
-func reach(f *fixture, first, last int64) {
-	f.Helper()
-	f.view(func(rx store.Rx) error {
-		a, b, err := rx.EventRange()
-		equal(f, [2]int64{first, last}, [2]int64{a, b})
-		return err
-	})
-}
-
 // eventPlaces: an event of a Task gets the place that its wave gives it; one of a
 // wave itself, or of a Task without one, has none.
 func eventPlaces(f *fixture) {

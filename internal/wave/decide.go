@@ -69,14 +69,14 @@ func (d *decision) holding(same func(i int) bool) (ending *hub.WaveEnding, out [
 			out = append(out, c)
 		}
 	}
-	holds := len(out) == len(d.changes)
-	if d.ending != nil {
-		holds = d.causes == nil || slices.ContainsFunc(d.causes, same)
+	whole := len(out) == len(d.changes)
+	switch {
+	case d.ending == nil && whole:
+		return nil, out
+	case d.ending == nil || d.causes != nil && !slices.ContainsFunc(d.causes, same):
+		return nil, slices.DeleteFunc(out, func(c change) bool { return c.follows })
 	}
-	if holds {
-		return d.ending, out
-	}
-	return nil, slices.DeleteFunc(out, func(c change) bool { return c.follows })
+	return d.ending, slices.DeleteFunc(out, func(c change) bool { return !whole && c.progress.EndedReason == hub.EndBlocked })
 }
 
 // change is one task's part of a transaction. One that follows is the end of a task

@@ -20,7 +20,7 @@ func (s standing) toStart() bool { return s.status == hub.WavePending || s.due |
 // before it was spawned was in none: 0.
 func pass(w hub.Wave) int {
 	if w.Status == hub.WavePending {
-		return max(w.Iteration, 1)
+		return w.Iteration + 1
 	}
 	return w.Iteration
 }

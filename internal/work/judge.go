@@ -33,6 +33,9 @@ func liveRecord(a hub.Attachment, held bool) (record, bool, error) {
 	if a.Process != nil {
 		r.terminal = a.Process.Terminal
 	}
+	if a.Home != "" && (held || a.Capability == hub.CapReported) {
+		return r, true, nil // the report brings its usage home, and is not overtaken by it
+	}
 	usage, err := a.Used()
 	r.usage = usage
 	return r, true, err
