@@ -184,7 +184,7 @@ func TestAcceptance_V26_TheBudgetEndsTheWave(t *testing.T) {
 				}
 				refused(t, run.Caller, "budget_exceeded", "wave", "retry", w)
 				goOn := get[api.WaveSnapshot](t, run.Caller, "wave", "retry", w, "--budget", "tokens=5000")
-				if goOn.Wave.Policy.Budget.Tokens != 5000 || goOn.Wave.Policy.Budget.CostUsd != 0 {
+				if goOn.Wave.Policy.Budget.Tokens != 5000 || goOn.Wave.Policy.Budget.CostUsd != 5 { // what is not named stays
 					t.Errorf("the new budget is %+v", goOn.Wave.Policy.Budget)
 				}
 				if out.Tasks[0].Status != "completed" { // a peer's word of the use may come before its worker's report
