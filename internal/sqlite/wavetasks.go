@@ -92,10 +92,6 @@ func (q querier) WaveTaskNamed(id hub.WaveID, token string) (hub.WaveTask, error
 
 // WaveRows implements store.WaveReader.
 func (q querier) WaveRows(id hub.WaveID) ([]hub.WaveRow, error) {
-	rows, err := all(q, scanWaveRow, waveRowsQuery, id)
-	if err != nil {
-		return nil, wrap(err, "reading the tasks of the wave %s", id)
-	}
 	latest, err := all(q, scanDispatch, waveLatestQuery, id)
 	if err != nil {
 		return nil, wrap(err, "reading the Dispatches of the wave %s", id)
@@ -104,12 +100,22 @@ func (q querier) WaveRows(id hub.WaveID) ([]hub.WaveRow, error) {
 	for i := range latest {
 		byID[latest[i].ID] = &latest[i]
 	}
-	out := make([]hub.WaveRow, len(rows))
-	for i, r := range rows {
-		out[i] = r.WaveRow
-		out[i].Dispatch = byID[r.latest]
+	w, err := q.Wave(id)
+	if hub.IsCode(err, hub.CodeWaveNotFound) {
+		return []hub.WaveRow{}, nil
 	}
-	return out, nil
+	if err != nil {
+		return nil, err
+	}
+	out := make([]hub.WaveRow, 0, min(max(w.Total, 0), hub.MaxWaveTasks))
+	err = q.each(func(s scanner) (bool, error) {
+		var r latestRow
+		err := scanWaveRow(s, &r)
+		r.Dispatch = byID[r.latest]
+		out = append(out, r.WaveRow)
+		return err == nil, err
+	}, waveRowsQuery, id)
+	return out, wrap(err, "reading the tasks of the wave %s", id)
 }
 
 // WaveRow implements store.WaveReader.

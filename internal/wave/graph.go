@@ -1,6 +1,7 @@
 package wave
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -90,13 +91,12 @@ func placesOf(xs []hub.WaveTask) []hub.Place {
 			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b hub.Place) int {
-		if a.Level != b.Level {
-			return a.Level - b.Level
-		}
-		return a.Sub - b.Sub
-	})
+	slices.SortFunc(out, byPlace)
 	return out
+}
+
+func byPlace(a, b hub.Place) int {
+	return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Sub, b.Sub))
 }
 
 func graphEdges(xs []hub.WaveTask, orders []hub.WaveOrder) []Edge {

@@ -1,34 +1,49 @@
 package wave
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/wavehub/wavehub/internal/hub"
 )
 
 func summed(w hub.Wave, ts []TaskShown) Summary {
 	out := Summary{Total: len(ts), ByStatus: countsOf(ts)}
-	out.Gate = gateOf(w, out.ByStatus)
-	xs := make([]hub.WaveTask, len(ts))
-	in := map[hub.Place][]TaskShown{}
-	for i, t := range ts {
-		p := placeOf(t.WaveTask)
-		xs[i], in[p] = t.WaveTask, append(in[p], t)
+	in := map[hub.Place]map[hub.WaveStatus]int{}
+	for i := range ts {
+		t := &ts[i]
+		p := hub.Place{Level: t.Level, Sub: t.Sub}
+		if in[p] == nil {
+			in[p] = noCounts()
+		}
+		in[p][t.Status]++
 	}
-	for _, p := range placesOf(xs) {
-		n := countsOf(in[p])
+	out.Gate = gateOf(w, out.ByStatus)
+	for _, p := range slices.SortedFunc(maps.Keys(in), byPlace) {
+		n, total := in[p], 0
+		for _, k := range n {
+			total += k
+		}
 		out.Levels = append(out.Levels, LevelShown{
-			Level: p.Level, Sub: hub.SubLabel(p.Sub), Status: levelStatus(n, len(in[p])), Total: len(in[p]), Completed: n[hub.WaveCompleted],
+			Level: p.Level, Sub: hub.SubLabel(p.Sub), Status: levelStatus(n, total), Total: total, Completed: n[hub.WaveCompleted],
 		})
 	}
 	return out
 }
 
 func countsOf(ts []TaskShown) map[hub.WaveStatus]int {
+	n := noCounts()
+	for i := range ts {
+		n[ts[i].Status]++
+	}
+	return n
+}
+
+// noCounts has every status.
+func noCounts() map[hub.WaveStatus]int {
 	n := make(map[hub.WaveStatus]int, len(hub.WaveStatuses))
 	for _, st := range hub.WaveStatuses {
 		n[st] = 0
-	}
-	for _, t := range ts {
-		n[t.Status]++
 	}
 	return n
 }
