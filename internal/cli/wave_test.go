@@ -226,7 +226,7 @@ func TestPlanExitsByItsVerdict(t *testing.T) {
 func TestWaveStatusForPeople(t *testing.T) {
 	h := waveHub(t)
 	r := wavehub(t, "wave", "status", "w1", "--exit-status")
-	r.want(t, 0, "w1  running  iteration 1 of 3  run run_1", "Port to v2", "1.5 USD, 9 tokens, 1 attempts unmetered", "1\ta\trunning\tcodex@windows\t1\tdispatch_1\t-\t-",
+	r.want(t, 0, "w1  running  iteration 1 of 3  run run_1", "Port to v2", "1.5 USD, 9 tokens, 1 attempt unmetered", "1\ta\trunning\tcodex@windows\t1\tdispatch_1\t-\t-",
 		"2a\tb\tpending\tw-1\t0\t-\tdependency\t-", "0 of 2 completed, 1 running, 1 pending", "left over: dispatch_9 of a on windows, stop_unknown", "next: wavehub wave watch w1")
 	for status, code := range map[string]int{"failed": 1, "cancelled": 1, "completed": 0, "pending": 0} {
 		h.on("GET /v1/waves/w1", 200, snapshotDoc(status))

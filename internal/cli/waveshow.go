@@ -35,7 +35,7 @@ func printWaveHead(p *printer, w client.Wave) {
 		p.line("  ended as %s: %s", e.As, e.Reason)
 	}
 	if u := w.Usage; u != nil && (u.CostUsd > 0 || u.Tokens > 0 || u.Unmetered > 0) {
-		p.line("  used: %s USD, %d tokens, %d attempts unmetered", strconv.FormatFloat(u.CostUsd, 'f', -1, 64), u.Tokens, u.Unmetered)
+		p.line("  used: %s USD, %s, %s unmetered", strconv.FormatFloat(u.CostUsd, 'f', -1, 64), counted(int(u.Tokens), "token"), counted(u.Unmetered, "attempt"))
 	}
 	if w.Exhausted {
 		p.line("  no iteration is left: wave retry --max-iterations allows more")
@@ -96,13 +96,13 @@ func printSummary(p *printer, s client.WaveSummary) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	p.line("%s", strings.Join(parts, ", ")+"; "+strconv.Itoa(len(s.Levels))+" levels; gate: "+string(s.MergeGate))
+	p.line("%s", strings.Join(parts, ", ")+"; "+counted(len(s.Levels), "level")+"; gate: "+string(s.MergeGate))
 }
 
 // printCreated shows a wave that was made or changed, beginning with its id.
 func printCreated(p *printer, out *client.WaveResult) {
 	w := out.Wave
-	p.line("%s  %s  %d tasks  run %s", w.WaveId, string(w.Status), w.Total, w.RunId)
+	p.line("%s  %s  %s  run %s", w.WaveId, string(w.Status), counted(w.Total, "task"), w.RunId)
 	for _, s := range out.Serialized {
 		p.line("  serialized: %s before %s, which moves to %s: both write %s", s.First, s.Second, s.MovedTo, s.Path)
 	}
