@@ -83,8 +83,8 @@ e2e-agents: build testsum ## all agents that npm has, as make agents
 	@$(call real,$(ALL_AGENTS),.)
 
 .PHONY: torture
-torture: build ## make e2e at full scale; prints its tables
-	@$(call scale,full) $(GO) test -v -count=1 -timeout 4h $(ARGS) ./internal/e2e/... ./internal/sim
+torture: build ## make e2e and the models of waves at full scale; prints its tables
+	@$(call scale,full) $(GO) test -v -count=1 -timeout 4h $(ARGS) ./internal/e2e/... ./internal/sim ./internal/wave
 
 .PHONY: soak
 soak: build ## a crowd of agents for ten minutes while their hub is killed; ARGS='-duration 1m'
