@@ -15,8 +15,9 @@ import (
 // commit writes a decision down, in one transaction. What has changed since the
 // decision rested on it is left alone: it is decided again.
 func (l *loop) commit(ctx context.Context, d decision) error {
-	stamped := l.clock.stamp(l.wave)
+	stamped, timed := l.clock.stamp(l.wave), false
 	err := l.s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
+		timed = false
 		w, err := tx.Wave(l.id)
 		if err != nil || w.Version != l.wave.Version {
 			return err
@@ -31,11 +32,11 @@ func (l *loop) commit(ctx context.Context, d decision) error {
 				return err
 			}
 		}
+		if timed = ending != nil || d.final != "" || l.clock.due(); !timed {
+			return nil
+		}
 		if d.final != "" {
 			return l.finalize(tx, w, d.final)
-		}
-		if ending == nil && !l.clock.due() {
-			return nil
 		}
 		return tx.SaveWave(w)
 	})
@@ -44,7 +45,7 @@ func (l *loop) commit(ctx context.Context, d decision) error {
 			l.dirty[l.tasks[c.index].Task] = struct{}{}
 		}
 	})
-	if err == nil && (d.ending != nil || d.final != "" || l.clock.due()) {
+	if err == nil && timed {
 		l.clock.saved()
 	}
 	return err
@@ -251,15 +252,15 @@ func (l *loop) keepTime(ctx context.Context) error {
 	if !l.clock.due() {
 		return nil
 	}
-	stamped := l.clock.stamp(l.wave)
+	stamped, timed := l.clock.stamp(l.wave), false
 	err := l.s.Store.Update(ctx, store.Settle, func(tx store.Tx) error {
 		w, err := tx.Wave(l.id)
-		if err != nil || w.Version != l.wave.Version {
+		if timed = err == nil && w.Version == l.wave.Version; !timed {
 			return err
 		}
 		return tx.SaveWave(stamped)
 	})
-	if err == nil {
+	if err == nil && timed {
 		l.clock.saved()
 	}
 	return err
