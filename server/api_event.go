@@ -30,11 +30,8 @@ func (s apiHandlers) StreamEvents(w http.ResponseWriter, r *http.Request, params
 		return
 	}
 	t.Beat = s.heartbeat
-	leave, ok := s.meter.enterWait(r)
+	leave, ok := s.mayWait(w, r)
 	if !ok {
-		e := hub.Errorf(hub.CodeRateLimited, "%d calls wait already", maxWaits)
-		e.AfterMS = 1000
-		s.fail(w, r, e)
 		return
 	}
 	defer leave()

@@ -19,11 +19,8 @@ const (
 // One that cannot begin is refused with its status; later the stream just ends,
 // and whoever listens asks again.
 func (s apiHandlers) StreamMailbox(w http.ResponseWriter, r *http.Request, box api.BoxParam) {
-	leave, ok := s.meter.enterWait(r)
+	leave, ok := s.mayWait(w, r)
 	if !ok {
-		e := hub.Errorf(hub.CodeRateLimited, "%d calls wait already", maxWaits)
-		e.AfterMS = 1000
-		s.fail(w, r, e)
 		return
 	}
 	defer leave()

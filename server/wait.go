@@ -18,16 +18,24 @@ var errDraining = hub.Errorf(hub.CodeHubDraining, "the hub is stopping; repeat t
 // keepAliveTimeout bounds the writing of one byte to a client that waits.
 const keepAliveTimeout = 10 * time.Second
 
+// mayWait counts one more wait, and returns what ends it. One too many is refused,
+// and has its answer.
+func (s *Server) mayWait(w http.ResponseWriter, r *http.Request) (leave func(), ok bool) {
+	if leave, ok = s.meter.enterWait(r); !ok {
+		e := hub.Errorf(hub.CodeRateLimited, "%d calls wait already", maxWaits)
+		e.AfterMS = 1000
+		s.fail(w, r, e)
+	}
+	return leave, ok
+}
+
 // patiently answers with what run returns, however long that takes: every
 // interval one white space goes out. Before the first one the answer has its
 // real status; after it the status was 200, and a failure is {"problem": …}.
 // run's context ends when the client leaves and when the hub stops.
 func (s *Server) patiently(w http.ResponseWriter, r *http.Request, run func(context.Context) (int, any, error)) {
-	leave, ok := s.meter.enterWait(r)
+	leave, ok := s.mayWait(w, r)
 	if !ok {
-		e := hub.Errorf(hub.CodeRateLimited, "%d calls wait already", maxWaits)
-		e.AfterMS = 1000
-		s.fail(w, r, e)
 		return
 	}
 	defer leave()
