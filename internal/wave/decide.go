@@ -44,7 +44,7 @@ type hold struct {
 	until  time.Duration
 }
 
-// decision is what should be done, and is not yet.
+// decision is what should be done and has not been.
 type decision struct {
 	ending  *hub.WaveEnding // to be committed with the changes
 	causes  []int           // the tasks whose failure it is for

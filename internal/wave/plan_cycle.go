@@ -63,10 +63,10 @@ func newCycles(deps [][]int32, limit int) *cycles {
 
 // search lists the cycles among the tasks, which are in declared order.
 func (s *cycles) search(tasks []int32) {
-	todo := s.connected(tasks)
-	for len(todo) > 0 && !s.cut {
-		part := todo[0]
-		todo = todo[1:]
+	left := s.connected(tasks)
+	for len(left) > 0 && !s.cut {
+		part := left[0]
+		left = left[1:]
 		for _, i := range part {
 			s.blocked[i], s.behind[i] = false, nil
 		}
@@ -75,7 +75,7 @@ func (s *cycles) search(tasks []int32) {
 			s.part[i] = s.parts
 		}
 		s.through(part[0], part[0])
-		todo = append(todo, s.connected(part[1:])...)
+		left = append(left, s.connected(part[1:])...)
 	}
 }
 
@@ -131,12 +131,12 @@ func (s *cycles) wait(v int32) {
 
 // free unblocks v and what waits for it.
 func (s *cycles) free(v int32) {
-	todo := []int32{v}
-	for len(todo) > 0 {
-		v, todo = todo[len(todo)-1], todo[:len(todo)-1]
+	left := []int32{v}
+	for len(left) > 0 {
+		v, left = left[len(left)-1], left[:len(left)-1]
 		if s.blocked[v] {
 			s.blocked[v] = false
-			todo = append(todo, s.behind[v]...)
+			left = append(left, s.behind[v]...)
 			s.behind[v] = nil
 		}
 	}
