@@ -12,7 +12,7 @@ const (
 	waveQuery    = `SELECT ` + waveCols + ` FROM waves WHERE id = ?`
 	runningQuery = `SELECT id FROM waves WHERE status = 'running' ORDER BY rid`
 	deleteWave   = `DELETE FROM waves WHERE uid = ?`
-	unfiledQuery = `SELECT id FROM waves WHERE rid > 0 AND checkpoint_dir <> '' AND filed < version AND +status IN ('completed', 'failed', 'cancelled') ORDER BY rid`
+	unfiledQuery = `SELECT id FROM waves WHERE rid > 0 AND checkpoint_dir <> '' AND filed < version AND status || '' IN ('completed', 'failed', 'cancelled') ORDER BY rid`
 	fileWave     = `UPDATE waves SET filed = ? WHERE uid = ? AND filed < ?`
 
 	// A replaced wave's Tasks are cancelled as task update would, all at once.
